@@ -1,0 +1,1 @@
+"""Rulewright's engine: everything but the pages. Nothing in here imports Streamlit."""

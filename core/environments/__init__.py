@@ -1,0 +1,1 @@
+"""Where tasks come from: the protocol, the bundled worlds, recorded episodes, a person's own."""

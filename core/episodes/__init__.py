@@ -1,0 +1,1 @@
+"""Episodes: rollout, grading, digests, import of recorded ones."""

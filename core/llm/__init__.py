@@ -1,0 +1,1 @@
+"""Model calls: client, retries, ledger, prices, structured output, the simulated model."""

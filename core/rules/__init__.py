@@ -1,0 +1,1 @@
+"""Rules: library and lifecycle, utility, retrieval, prompt, quality, duplicates, conflicts, pruning."""

@@ -1,0 +1,27 @@
+"""The database's tables. Importing this package registers all of them with SQLModel's metadata."""
+
+from core.tables.ledger import LedgerEntry
+from core.tables.people import AuditEntry, SettingOverride
+from core.tables.rounds import Lease, LoopControl, Reflection, Round
+from core.tables.rules import Conflict, Proposal, Refusal, Rule, RuleEvent
+from core.tables.vectors import Embedding
+from core.tables.work import Episode, RuleUse, Task
+
+__all__ = [
+    "AuditEntry",
+    "Conflict",
+    "Embedding",
+    "Episode",
+    "Lease",
+    "LedgerEntry",
+    "LoopControl",
+    "Proposal",
+    "Reflection",
+    "Refusal",
+    "Round",
+    "Rule",
+    "RuleEvent",
+    "RuleUse",
+    "SettingOverride",
+    "Task",
+]

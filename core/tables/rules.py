@@ -1,0 +1,122 @@
+"""Rules, their events, refusals, conflicts and proposals. Events are append-only."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, Index, UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+from core.tables.columns import UtcDateTime
+
+
+class RuleContent(SQLModel):
+    """What a rule says; shared by the table, by drafts and by edits."""
+
+    name: str
+    condition: str = Field(description="When it applies.")
+    action: str = Field(description="What to do then.")
+    exclusion: str = Field("", description="When it does not apply all the same.")
+    rationale: str = ""
+    domain: str = ""
+    tags: list[str] = Field(default_factory=list, sa_type=JSON)
+    priority: float = Field(0.5, ge=0, le=1)
+    confidence: float = Field(0.7, ge=0, le=1)
+
+
+class Rule(RuleContent, table=True):
+    """A rule of the library. State changes go through core.rules.library only."""
+
+    __tablename__ = "rule"
+    __table_args__ = (Index("ix_rule_domain_state", "domain", "state"),)
+
+    id: str = Field(primary_key=True)
+    origin: str = Field(description="reflection, handbook, merge, human or import")
+    parents: list[str] = Field(default_factory=list, sa_type=JSON)
+    evidence: list[str] = Field(default_factory=list, sa_type=JSON, description="Episode ids.")
+    lineage: list[str] = Field(
+        default_factory=list, sa_type=JSON, description="Rules in the prompts of the evidence episodes."
+    )
+    state: str = Field("candidate", description="candidate, active, probation or archived")
+    version: int = Field(1, description="Grows with every change; for optimistic locking.")
+    approved_by: str | None = None
+    merged_into: str | None = None
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    created_round: int | None = None
+    n_used: int = 0
+    n_success: int = 0
+    avg_delta: float = Field(0.0, description="Mean of reward minus the type's baseline reward.")
+    verified: int = Field(0, description="Verified successes in different episodes.")
+    last_verified_at: datetime | None = Field(None, sa_type=UtcDateTime)
+    last_retrieved_round: int | None = None
+    probation_since: int | None = Field(None, description="Round in which probation began.")
+
+
+class RuleEvent(SQLModel, table=True):
+    """One change of one rule. From events alone the library of any past moment can be rebuilt."""
+
+    __tablename__ = "rule_event"
+    __table_args__ = (Index("ix_rule_event_rule", "rule_id"), Index("ix_rule_event_round", "round_number"))
+
+    id: int | None = Field(None, primary_key=True)
+    rule_id: str = Field(foreign_key="rule.id")
+    kind: str = Field(description="created, edited, approved, transition, merged, rolled_back, restored ...")
+    from_state: str | None = None
+    to_state: str
+    actor: str = Field(description="'system', or a person's name")
+    reason: str = ""
+    round_number: int | None = None
+    before: dict[str, Any] | None = Field(None, sa_type=JSON)
+    after: dict[str, Any] = Field(sa_type=JSON)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class Refusal(SQLModel, table=True):
+    """A draft that the quality step or the duplicate check refused, with its reasons; can be revived."""
+
+    __tablename__ = "refusal"
+
+    id: str = Field(primary_key=True)
+    round_number: int | None = None
+    reflection_id: str | None = None
+    draft: dict[str, Any] = Field(sa_type=JSON)
+    reasons: list[dict[str, Any]] = Field(sa_type=JSON, description="Each: detector, message, values.")
+    revived_as: str | None = None
+    created_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class Conflict(SQLModel, table=True):
+    """Two rules that contradict each other. While open, both share a mutex group."""
+
+    __tablename__ = "conflict"
+    __table_args__ = (UniqueConstraint("rule_a", "rule_b"),)
+
+    id: str = Field(primary_key=True)
+    rule_a: str = Field(foreign_key="rule.id", description="The smaller id of the pair.")
+    rule_b: str = Field(foreign_key="rule.id")
+    detector: str = Field(description="lexicon, polarity or model")
+    evidence: str = ""
+    status: str = Field("open", description="open, resolved or dismissed (not a conflict)")
+    resolution: str = ""
+    resolved_by: str | None = None
+    suggestion: str = ""
+    round_number: int | None = None
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    resolved_at: datetime | None = Field(None, sa_type=UtcDateTime)
+
+
+class Proposal(SQLModel, table=True):
+    """A change to a rule that a person approved; waits for a person."""
+
+    __tablename__ = "proposal"
+
+    id: str = Field(primary_key=True)
+    rule_id: str = Field(foreign_key="rule.id")
+    rule_version: int
+    kind: str = Field(description="edit, merge or archive")
+    after: dict[str, Any] = Field(sa_type=JSON, description="The proposed content; empty for archive.")
+    reason: str = ""
+    evidence: list[str] = Field(default_factory=list, sa_type=JSON)
+    status: str = Field("open", description="open, accepted or refused")
+    round_number: int | None = None
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    decided_by: str | None = None

@@ -1,0 +1,1 @@
+"""What pages, reports and the command line read."""
