@@ -1,0 +1,101 @@
+"""Intervals and tests. Every figure carries the n it was computed from.
+
+Seeds are passed in; the same data and seed give the same interval.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from scipy import integrate, stats
+
+_Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with its 95 % interval; ``value`` is None when there is nothing to compute it from (n = 0)."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+EMPTY = Interval(None, None, None, 0)
+
+
+def wilson(successes: int, n: int) -> Interval:
+    """Interval of a rate (Wilson 1927), in [0, 1]; ``successes`` out of ``n``."""
+    if n == 0:
+        return EMPTY
+    rate = successes / n
+    denominator = 1 + _Z95**2 / n
+    centre = (rate + _Z95**2 / (2 * n)) / denominator
+    half = _Z95 * sqrt(rate * (1 - rate) / n + _Z95**2 / (4 * n**2)) / denominator
+    return Interval(rate, max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half)), n)
+
+
+def bootstrap_mean(values: Sequence[float], *, seed: int, samples: int = 2000) -> Interval:
+    """Percentile-bootstrap interval of a mean (Efron 1979), in the unit of the values."""
+    if not values:
+        return EMPTY
+    means = _resampled_means(np.asarray(values, dtype=float), seed, samples)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return Interval(float(np.mean(values)), float(low), float(high), len(values))
+
+
+def paired_bootstrap(
+    before: Sequence[float], after: Sequence[float], *, seed: int, samples: int = 2000
+) -> Interval:
+    """Interval of the mean of ``after - before`` over pairs; both have equal length, one value a task."""
+    if len(before) != len(after):
+        raise ValueError("paired values need equal lengths")
+    return bootstrap_mean([b - a for a, b in zip(before, after, strict=True)], seed=seed, samples=samples)
+
+
+def mcnemar_exact(repaired: int, regressed: int) -> float:
+    """Two-sided exact McNemar p-value from the two discordant counts; 1.0 if there are none."""
+    if repaired + regressed == 0:
+        return 1.0
+    return float(stats.binomtest(min(repaired, regressed), repaired + regressed, 0.5).pvalue)
+
+
+def noise_floor(first: Sequence[float], second: Sequence[float], *, seed: int, samples: int = 2000) -> float:
+    """Size of mean difference that a library reaches against itself by chance alone, 95 % of the time.
+
+    Args:
+        first: one value a task from one run of a library.
+        second: the same tasks, the same library, other seeds.
+        seed: of the resampling.
+        samples: number of resamples.
+
+    Returns:
+        The 0.95 quantile of the absolute resampled mean difference, centred at 0.
+    """
+    differences = np.asarray(second, dtype=float) - np.asarray(first, dtype=float)
+    if differences.size == 0:
+        return 0.0
+    # A sign flip per pair: the two runs are interchangeable, so each difference is as likely negated.
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(samples, differences.size))
+    return float(np.quantile(np.abs((signs * differences).mean(axis=1)), 0.95))
+
+
+def beta_probability_less(s_a: int, f_a: int, s_b: int, f_b: int) -> float:
+    """P(rate A < rate B) under independent Beta(1 + s, 1 + f) posteriors (design section 4)."""
+    a, b = stats.beta(1 + s_a, 1 + f_a), stats.beta(1 + s_b, 1 + f_b)
+    mean, spread = b.mean(), b.std()
+    low, high = max(0.0, mean - 12 * spread), min(1.0, mean + 12 * spread)
+    value, _ = integrate.quad(lambda rate: a.cdf(rate) * b.pdf(rate), low, high, limit=200)
+    return float(min(1.0, max(0.0, value)))
+
+
+def _resampled_means(values: np.ndarray, seed: int, samples: int) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    chunk = max(1, 2_000_000 // max(1, values.size))
+    parts = [
+        values[generator.integers(0, values.size, size=(min(chunk, samples - done), values.size))].mean(axis=1)
+        for done in range(0, samples, chunk)
+    ]
+    return np.concatenate(parts)
