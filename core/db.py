@@ -1,5 +1,6 @@
 """Engine, migrations and session scope. SQLite runs in WAL mode with foreign keys on."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlmodel import Session
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 
 import core.tables  # noqa: F401  (registers the tables)
 from core.errors import UserError
@@ -93,9 +95,25 @@ def _create_engine(url: str) -> Engine:
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # transactions begin in _begin_sqlite, not by the driver's guess
     cursor = connection.cursor()
-    for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "journal_mode=WAL", "foreign_keys=ON", "synchronous=NORMAL"):
+    for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "foreign_keys=ON", "synchronous=NORMAL"):
         cursor.execute(f"PRAGMA {pragma}")
+    _use_wal(cursor)
     cursor.close()
+
+
+def _is_busy(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+
+
+# SQLite does not wait for its busy timeout here: two processes that open a new file at once collide.
+@retry(
+    retry=retry_if_exception(_is_busy),
+    wait=wait_random(0.01, 0.05),
+    stop=stop_after_delay(_BUSY_TIMEOUT_MS / 1000),
+    reraise=True,
+)
+def _use_wal(cursor: sqlite3.Cursor) -> None:
+    cursor.execute("PRAGMA journal_mode=WAL")
 
 
 def _begin_sqlite(connection: Connection) -> None:

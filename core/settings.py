@@ -232,13 +232,18 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Settings":
-        if self.agent.fail_reward >= self.agent.pass_reward:
-            raise ValueError("agent.fail_reward must be below agent.pass_reward")
-        if self.round.share_current + self.round.share_history > 1:
-            raise ValueError("round.share_current and round.share_history must not add up to more than 1")
-        if self.digest.min_tokens >= self.digest.max_tokens:
-            raise ValueError("digest.min_tokens must be below digest.max_tokens")
+        _check_together(self)
         return self
+
+
+def _check_together(settings: Settings) -> None:
+    """Refuse values that are each in range but make no sense together."""
+    if settings.agent.fail_reward >= settings.agent.pass_reward:
+        raise ValueError("agent.fail_reward must be below agent.pass_reward")
+    if settings.round.share_current + settings.round.share_history > 1:
+        raise ValueError("round.share_current and round.share_history must not add up to more than 1")
+    if settings.digest.min_tokens >= settings.digest.max_tokens:
+        raise ValueError("digest.min_tokens must be below digest.max_tokens")
 
 
 ADJUSTABLE = ("agent", "rules", "lifecycle", "utility", "retrieval", "round", "gate", "budget")
@@ -277,7 +282,8 @@ def with_overrides(settings: Settings, overrides: Mapping[str, Any]) -> Settings
     try:
         groups = {name: type(getattr(settings, name)).model_validate(values) for name, values in data.items()}
         changed = settings.model_copy(update=groups)
-        return changed._consistent()
+        _check_together(changed)
+        return changed
     except ValidationError as error:
         raise UserError("Settings are not usable: {problems}", problems=_problems(error)) from error
     except ValueError as error:

@@ -3,7 +3,7 @@
 Seeds are passed in; the same data and seed give the same interval.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -44,6 +44,21 @@ def bootstrap_mean(values: Sequence[float], *, seed: int, samples: int = 2000) -
     means = _resampled_means(np.asarray(values, dtype=float), seed, samples)
     low, high = np.quantile(means, [0.025, 0.975])
     return Interval(float(np.mean(values)), float(low), float(high), len(values))
+
+
+def bootstrap_mean_of_counts(counts: Mapping[float, int], *, seed: int, samples: int = 2000) -> Interval:
+    """Percentile-bootstrap interval of a mean, from how often each value occurs.
+
+    A resample of n values is a multinomial draw of the counts, so the cost does not grow with n.
+    """
+    n = sum(counts.values())
+    if n == 0:
+        return EMPTY
+    values = np.array(sorted(counts), dtype=float)
+    weights = np.array([counts[value] for value in sorted(counts)], dtype=float)
+    means = np.random.default_rng(seed).multinomial(n, weights / n, size=samples) @ values / n
+    low, high = np.quantile(means, [0.025, 0.975])
+    return Interval(float(weights @ values / n), float(low), float(high), n)
 
 
 def paired_bootstrap(

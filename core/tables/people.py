@@ -14,7 +14,7 @@ class AuditEntry(SQLModel, table=True):
 
     __tablename__ = "audit_entry"
 
-    id: int | None = Field(None, primary_key=True)
+    id: int | None = Field(default=None, primary_key=True)
     actor: str
     action: str
     object_kind: str

@@ -18,8 +18,8 @@ class Round(SQLModel, table=True):
     environment: str
     seed: int
     trigger: str = Field(description="Why it ran.")
-    status: str = Field("running", description="running, committed, rolled_back, untested or failed")
-    phase: str = Field("planned", description="Last phase whose work is in the database.")
+    status: str = Field(default="running", description="running, committed, rolled_back, untested or failed")
+    phase: str = Field(default="planned", description="Last phase whose work is in the database.")
     plan: dict[str, Any] = Field(default_factory=dict, sa_type=JSON, description="Task ids by sampling kind.")
     settings: dict[str, Any] = Field(default_factory=dict, sa_type=JSON, description="Settings it ran with.")
     verdict: dict[str, Any] = Field(default_factory=dict, sa_type=JSON, description="The gate's figures.")
@@ -27,7 +27,7 @@ class Round(SQLModel, table=True):
     notes: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON, description="What a person should know.")
     error: str | None = None
     started_at: datetime = Field(sa_type=UtcDateTime)
-    ended_at: datetime | None = Field(None, sa_type=UtcDateTime)
+    ended_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 class Reflection(SQLModel, table=True):
@@ -58,7 +58,7 @@ class Lease(SQLModel, table=True):
     name: str = Field(primary_key=True)
     owner: str
     heartbeat_at: datetime = Field(sa_type=UtcDateTime)
-    activity: str = Field("", description="What the loop is doing, for people.")
+    activity: str = Field(default="", description="What the loop is doing, for people.")
 
 
 class LoopControl(SQLModel, table=True):
@@ -67,8 +67,8 @@ class LoopControl(SQLModel, table=True):
     __tablename__ = "loop_control"
 
     name: str = Field(primary_key=True)
-    wanted: str = Field("pause", description="run or pause")
-    steps: int = Field(0, description="Rounds to run although paused.")
-    reason: str = Field("", description="Why it is paused, if the loop paused itself.")
+    wanted: str = Field(default="pause", description="run or pause")
+    steps: int = Field(default=0, description="Rounds to run although paused.")
+    reason: str = Field(default="", description="Why it is paused, if the loop paused itself.")
     changed_by: str = ""
     changed_at: datetime = Field(sa_type=UtcDateTime)

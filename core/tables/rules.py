@@ -15,12 +15,12 @@ class RuleContent(SQLModel):
     name: str
     condition: str = Field(description="When it applies.")
     action: str = Field(description="What to do then.")
-    exclusion: str = Field("", description="When it does not apply all the same.")
+    exclusion: str = Field(default="", description="When it does not apply all the same.")
     rationale: str = ""
     domain: str = ""
     tags: list[str] = Field(default_factory=list, sa_type=JSON)
-    priority: float = Field(0.5, ge=0, le=1)
-    confidence: float = Field(0.7, ge=0, le=1)
+    priority: float = Field(default=0.5, ge=0, le=1)
+    confidence: float = Field(default=0.7, ge=0, le=1)
 
 
 class Rule(RuleContent, table=True):
@@ -36,19 +36,19 @@ class Rule(RuleContent, table=True):
     lineage: list[str] = Field(
         default_factory=list, sa_type=JSON, description="Rules in the prompts of the evidence episodes."
     )
-    state: str = Field("candidate", description="candidate, active, probation or archived")
-    version: int = Field(1, description="Grows with every change; for optimistic locking.")
+    state: str = Field(default="candidate", description="candidate, active, probation or archived")
+    version: int = Field(default=1, description="Grows with every change; for optimistic locking.")
     approved_by: str | None = None
     merged_into: str | None = None
     created_at: datetime = Field(sa_type=UtcDateTime)
     created_round: int | None = None
     n_used: int = 0
     n_success: int = 0
-    avg_delta: float = Field(0.0, description="Mean of reward minus the type's baseline reward.")
-    verified: int = Field(0, description="Verified successes in different episodes.")
-    last_verified_at: datetime | None = Field(None, sa_type=UtcDateTime)
+    avg_delta: float = Field(default=0.0, description="Mean of reward minus the type's baseline reward.")
+    verified: int = Field(default=0, description="Verified successes in different episodes.")
+    last_verified_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     last_retrieved_round: int | None = None
-    probation_since: int | None = Field(None, description="Round in which probation began.")
+    probation_since: int | None = Field(default=None, description="Round in which probation began.")
 
 
 class RuleEvent(SQLModel, table=True):
@@ -57,15 +57,16 @@ class RuleEvent(SQLModel, table=True):
     __tablename__ = "rule_event"
     __table_args__ = (Index("ix_rule_event_rule", "rule_id"), Index("ix_rule_event_round", "round_number"))
 
-    id: int | None = Field(None, primary_key=True)
+    id: int | None = Field(default=None, primary_key=True)
     rule_id: str = Field(foreign_key="rule.id")
     kind: str = Field(description="created, edited, approved, transition, merged, rolled_back, restored ...")
     from_state: str | None = None
     to_state: str
     actor: str = Field(description="'system', or a person's name")
-    reason: str = ""
+    reason: str = Field(default="", description="What a person typed, or a template to translate.")
+    reason_values: dict[str, Any] = Field(default_factory=dict, sa_type=JSON, description="For the template.")
     round_number: int | None = None
-    before: dict[str, Any] | None = Field(None, sa_type=JSON)
+    before: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     after: dict[str, Any] = Field(sa_type=JSON)
     created_at: datetime = Field(sa_type=UtcDateTime)
 
@@ -94,14 +95,15 @@ class Conflict(SQLModel, table=True):
     rule_a: str = Field(foreign_key="rule.id", description="The smaller id of the pair.")
     rule_b: str = Field(foreign_key="rule.id")
     detector: str = Field(description="lexicon, polarity or model")
-    evidence: str = ""
-    status: str = Field("open", description="open, resolved or dismissed (not a conflict)")
+    evidence: str = Field(default="", description="Template to translate.")
+    evidence_values: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    status: str = Field(default="open", description="open, resolved or dismissed (not a conflict)")
     resolution: str = ""
     resolved_by: str | None = None
-    suggestion: str = ""
+    suggestion: str = Field(default="", description="Id of the rule to keep.")
     round_number: int | None = None
     created_at: datetime = Field(sa_type=UtcDateTime)
-    resolved_at: datetime | None = Field(None, sa_type=UtcDateTime)
+    resolved_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 class Proposal(SQLModel, table=True):
@@ -116,7 +118,7 @@ class Proposal(SQLModel, table=True):
     after: dict[str, Any] = Field(sa_type=JSON, description="The proposed content; empty for archive.")
     reason: str = ""
     evidence: list[str] = Field(default_factory=list, sa_type=JSON)
-    status: str = Field("open", description="open, accepted or refused")
+    status: str = Field(default="open", description="open, accepted or refused")
     round_number: int | None = None
     created_at: datetime = Field(sa_type=UtcDateTime)
     decided_by: str | None = None

@@ -21,7 +21,7 @@ class Task(SQLModel, table=True):
     query: str
     split: str = Field(description="train or held_out")
     created_at: datetime = Field(sa_type=UtcDateTime)
-    times_sampled: int = Field(0, description="Rounds that rolled it out.")
+    times_sampled: int = Field(default=0, description="Rounds that rolled it out.")
 
 
 class Episode(SQLModel, table=True):
@@ -32,6 +32,7 @@ class Episode(SQLModel, table=True):
         Index("ix_episode_round_arm", "round_number", "arm"),
         Index("ix_episode_environment_arm", "environment", "arm", "credited"),
         Index("ix_episode_task", "task_id"),
+        Index("ix_episode_prompt", "prompt_hash"),
     )
 
     id: str = Field(
@@ -43,13 +44,13 @@ class Episode(SQLModel, table=True):
     query: str
     split: str = Field(description="train or held_out")
     arm: str = Field(description="learn, external, before, after, repeat, empty or random")
-    round_number: int | None = Field(None, foreign_key="round.number")
+    round_number: int | None = Field(default=None, foreign_key="round.number")
     rollout: int = 0
     seed: int = 0
     temperature: float | None = None
     agent: str = ""
     model: str = ""
-    status: str = Field("done", description="done, or failed: the agent could not finish (reward counts)")
+    status: str = Field(default="done", description="done, or failed: the agent could not finish (reward counts)")
     error: str | None = None
     reward: float
     grade: str = Field(description="pass, marginal or fail")
@@ -57,15 +58,19 @@ class Episode(SQLModel, table=True):
     tool_calls: int
     tool_errors: int = Field(description="Tool calls that failed.")
     messages: list[dict[str, Any]] = Field(sa_type=JSON)
-    library_left_out: bool = Field(False, description="The whole library was left out by chance.")
-    library_propensity: float = Field(1.0, description="Probability of what happened to the whole library.")
+    library_left_out: bool = Field(default=False, description="The whole library was left out by chance.")
+    library_propensity: float = Field(default=1.0, description="Probability of what happened to the whole library.")
+    prompt_hash: str = Field(default="", description="SHA-256 of the system prompt; of evaluations only.")
+    reused_from: str | None = Field(
+        default=None, description="Evaluation with the same prompt, task and seed whose outcome this one repeats."
+    )
     digest: str = ""
-    digest_source: str = Field("", description="extracted or condensed")
-    decisive_step: int | None = Field(None, description="Index into messages of the decisive step.")
+    digest_source: str = Field(default="", description="extracted or condensed")
+    decisive_step: int | None = Field(default=None, description="Index into messages of the decisive step.")
     started_at: datetime = Field(sa_type=UtcDateTime)
     ended_at: datetime = Field(sa_type=UtcDateTime)
-    credited: bool = Field(False, description="Its statistics have been counted (once).")
-    reflected_round: int | None = Field(None, description="Round whose reflection had it at hand.")
+    credited: bool = Field(default=False, description="Its statistics have been counted (once).")
+    reflected_round: int | None = Field(default=None, description="Round whose reflection had it at hand.")
 
 
 class RuleUse(SQLModel, table=True):
@@ -74,14 +79,14 @@ class RuleUse(SQLModel, table=True):
     __tablename__ = "rule_use"
     __table_args__ = (UniqueConstraint("episode_id", "rule_id"), Index("ix_rule_use_rule", "rule_id"))
 
-    id: int | None = Field(None, primary_key=True)
+    id: int | None = Field(default=None, primary_key=True)
     episode_id: str = Field(foreign_key="episode.id")
     rule_id: str = Field(foreign_key="rule.id")
     rule_version: int
     disposition: str = Field(description="served, left_out (by chance) or trimmed (by the token budget)")
-    position: int | None = Field(None, description="Place in the prompt's rules, from 0; None if not served.")
+    position: int | None = Field(default=None, description="Place in the prompt's rules, from 0; None if not served.")
     score: float = Field(description="Retrieval score.")
-    propensity: float = Field(1.0, description="Probability of its disposition under the hold-out.")
-    compliance: str = Field("unjudged", description="complied, violated, not_applicable or unjudged")
-    judged_by: str = Field("", description="check (by rule) or model")
-    verified: bool = Field(False, description="Counted as a verified success.")
+    propensity: float = Field(default=1.0, description="Probability of its disposition under the hold-out.")
+    compliance: str = Field(default="unjudged", description="complied, violated, not_applicable or unjudged")
+    judged_by: str = Field(default="", description="check (by rule) or model")
+    verified: bool = Field(default=False, description="Counted as a verified success.")

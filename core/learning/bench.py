@@ -1,0 +1,50 @@
+"""What a round works with, assembled once at the edge and passed down."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from core.clock import Clock
+from core.db import Database
+from core.embeddings import Embedder
+from core.environments.protocol import EnvironmentFactory
+from core.llm.client import ModelClient
+from core.settings import Settings
+
+
+@dataclass(frozen=True)
+class ProgressEvent:
+    """How far a phase of a round is; ``total`` 0 means unknown."""
+
+    round_number: int
+    phase: str
+    done: int
+    total: int
+
+
+class InterruptedRound(Exception):  # noqa: N818  (not an error: a person paused or stopped the loop)
+    """The loop is to pause or stop; the round resumes later from what is in the database."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Everything a round needs. ``make_environment`` is None where episodes cannot be rolled out."""
+
+    settings: Settings
+    database: Database
+    client: ModelClient
+    embedder: Embedder
+    clock: Clock
+    domain: str
+    make_environment: EnvironmentFactory | None
+    progress: Callable[[ProgressEvent], None] = field(default=lambda event: None)
+    should_stop: Callable[[], bool] = field(default=lambda: False)
+
+    def report(self, round_number: int, phase: str, done: int, total: int) -> None:
+        """Tell how far a phase is, and leave it if a person wants so.
+
+        Raises:
+            InterruptedRound: the loop is to pause or stop.
+        """
+        self.progress(ProgressEvent(round_number, phase, done, total))
+        if self.should_stop():
+            raise InterruptedRound

@@ -1,0 +1,105 @@
+"""Counting what rules did, once per episode and rule (design section 5)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import case
+from sqlmodel import Session, col, func, select
+
+from core.tables import Episode, Rule, RuleUse
+
+MIN_BASELINE_EPISODES = 5
+CREDITED_ARMS = ("learn", "external")
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What the agent reaches on a task type without help. ``reward`` is a mean, ``passes`` out of ``n``."""
+
+    reward: float
+    passes: int
+    n: int
+
+
+def baselines(session: Session, environment: str) -> dict[str, Baseline]:
+    """Return each task type's baseline from training episodes whose prompt had no rule.
+
+    A type with fewer than five such episodes takes all its training episodes: a biased figure, but the best
+    there is until chance has left the library out often enough.
+    """
+    without = _by_type(session, environment, without_rules=True)
+    everything = _by_type(session, environment, without_rules=False)
+    return {
+        kind: without[kind] if kind in without and without[kind].n >= MIN_BASELINE_EPISODES else overall
+        for kind, overall in everything.items()
+    }
+
+
+def _by_type(session: Session, environment: str, *, without_rules: bool) -> dict[str, Baseline]:
+    passes = func.sum(case((col(Episode.grade) == "pass", 1), else_=0))
+    query = (
+        select(Episode.task_type, func.avg(Episode.reward), passes, func.count())
+        .where(Episode.environment == environment, col(Episode.arm).in_(CREDITED_ARMS), Episode.status == "done")
+        .group_by(col(Episode.task_type))
+    )
+    if without_rules:
+        served = select(RuleUse.episode_id).where(RuleUse.disposition == "served")
+        query = query.where(col(Episode.id).not_in(served))
+    return {kind: Baseline(float(mean), int(won), int(n)) for kind, mean, won, n in session.exec(query)}
+
+
+def credit_episodes(session: Session, environment: str) -> int:
+    """Count every training episode not counted yet; sets its flag in the same transaction.
+
+    Only rules that were served are counted. An episode that a failing model call ended proves nothing about
+    rules and is only flagged.
+
+    Returns:
+        How many episodes were counted.
+    """
+    base = baselines(session, environment)
+    query = select(Episode).where(
+        Episode.environment == environment,
+        col(Episode.arm).in_(CREDITED_ARMS),
+        col(Episode.credited).is_(False),
+    )
+    episodes = session.exec(query.order_by(col(Episode.id))).all()
+    for episode in episodes:
+        episode.credited = True
+        session.add(episode)
+        if episode.status == "done":
+            uses = session.exec(select(RuleUse).where(RuleUse.episode_id == episode.id)).all()
+            _credit(session, episode, uses, base[episode.task_type].reward)
+    session.flush()
+    return len(episodes)
+
+
+def _credit(session: Session, episode: Episode, uses: Sequence[RuleUse], baseline: float) -> None:
+    for use in uses:
+        if use.disposition != "served":
+            continue
+        rule = session.get_one(Rule, use.rule_id)
+        passed = episode.grade == "pass"
+        rule.avg_delta += (episode.reward - baseline - rule.avg_delta) / (rule.n_used + 1)
+        rule.n_used += 1
+        rule.n_success += passed
+        # Stricter than "not violated": a rule that did not apply has not proved anything.
+        if passed and use.compliance == "complied":
+            use.verified = True
+            rule.verified += 1
+            rule.last_verified_at = episode.ended_at
+            session.add(use)
+        session.add(rule)
+
+
+def mark_retrieved(session: Session, round_number: int) -> None:
+    """Note the round at each rule that was retrieved in its training episodes, served or not."""
+    retrieved = (
+        select(RuleUse.rule_id)
+        .join(Episode, col(Episode.id) == RuleUse.episode_id)
+        .where(Episode.round_number == round_number, Episode.arm == "learn")
+        .distinct()
+    )
+    for rule in session.exec(select(Rule).where(col(Rule.id).in_(retrieved))).all():
+        rule.last_retrieved_round = round_number
+        session.add(rule)

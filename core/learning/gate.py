@@ -1,0 +1,142 @@
+"""Held-out evaluation of a library, arm by arm, and the gate and ablation built on it (design section 8)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from core.environments.protocol import EnvironmentFactory, TaskSpec
+from core.ids import derive_seed
+from core.learning.bench import Bench
+from core.learning.placebo import placebo_library
+from core.learning.rollouts import Arm, RolloutRunner, load_tasks
+from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
+from core.learning.verdict import Comparison, Outcome, Verdict, commits, compare, judge
+from core.statistics import noise_floor
+from core.tables import Episode, Task
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """A verdict with its figures; ``commit`` says what is to happen."""
+
+    verdict: Verdict
+    commit: bool
+    comparison: Comparison
+    noise_floor: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for storage with the round."""
+        figures = self.comparison.as_json()
+        return {"verdict": self.verdict.value, "commit": self.commit, "noise_floor": self.noise_floor, **figures}
+
+
+class Evaluator:
+    """Runs held-out tasks for one round; results are read back from the database.
+
+    The same tasks and seeds are used in every arm and round, so that differences are paired; only the
+    ``repeat`` arm has other seeds, as it measures how far one library differs from itself.
+    """
+
+    def __init__(self, bench: Bench, factory: EnvironmentFactory, round_number: int) -> None:
+        self._bench = bench
+        self._runner = RolloutRunner(bench, factory, round_number)
+        self._round = round_number
+        self._seed = derive_seed(bench.settings.loop.seed, "held-out")
+        with bench.database.read() as session:
+            ids = held_out_tasks(session, bench.domain, bench.settings.gate.tasks)
+            self.tasks: list[TaskSpec] = load_tasks(session, bench.domain, ids)
+
+    def run(self, arm: str, library: LibrarySnapshot | None) -> list[Outcome]:
+        """Run an arm and return its outcomes; tasks that a failing model call ended are left out."""
+        seed = derive_seed(self._seed, "repeat") if arm == "repeat" else self._seed
+        self._runner.run(Arm(arm, seed, placebo=arm == "random"), self.tasks, library)
+        with self._bench.database.read() as session:
+            rows = session.exec(
+                select(Episode.task_id, Episode.task_type, Episode.reward, Episode.grade).where(
+                    Episode.round_number == self._round, Episode.arm == arm, Episode.status == "done"
+                )
+            ).all()
+        return [Outcome(task, kind, reward, grade == "pass") for task, kind, reward, grade in rows]
+
+    def compare(self, before: Sequence[Outcome], after: Sequence[Outcome]) -> Comparison:
+        """Compare two arms with the round's resampling seed."""
+        settings = self._bench.settings
+        seed = derive_seed(settings.loop.seed, self._round, "bootstrap")
+        return compare(before, after, seed=seed, samples=settings.gate.bootstrap_samples)
+
+    def noise(self, first: Sequence[Outcome], second: Sequence[Outcome]) -> float:
+        """Return the noise floor from a library's run and its repeat."""
+        again = {outcome.task_id: outcome.reward for outcome in second}
+        pairs = [(o.reward, again[o.task_id]) for o in first if o.task_id in again]
+        seed = derive_seed(self._bench.settings.loop.seed, self._round, "noise")
+        return noise_floor([a for a, _ in pairs], [b for _, b in pairs], seed=seed)
+
+
+def run_gate(
+    evaluator: Evaluator, bench: Bench, maker: SnapshotMaker, undone: Mapping[str, Mapping[str, Any]]
+) -> GateResult:
+    """Compare the library without and with the round's changes.
+
+    Args:
+        evaluator: of this round.
+        bench: settings and database.
+        maker: builds both libraries over the same statistics, so that only the changes differ.
+        undone: rule id -> content before the round, for each rule the round changed.
+    """
+    with bench.database.read() as session:
+        current = maker.current(session, bench.domain)
+        previous = maker.with_contents(session, bench.domain, undone)
+    after = evaluator.run("after", current)
+    if not undone:
+        comparison = evaluator.compare(after, after)
+        return GateResult(Verdict.NO_CHANGE, True, comparison, 0.0)
+    before = evaluator.run("before", previous)
+    noise = evaluator.noise(before, evaluator.run("repeat", previous))
+    comparison = evaluator.compare(before, after)
+    verdict = judge(comparison, bench.settings.gate)
+    return GateResult(verdict, commits(verdict, comparison, bench.settings.gate), comparison, noise)
+
+
+def run_ablation(
+    evaluator: Evaluator, bench: Bench, maker: SnapshotMaker, library: LibrarySnapshot, kept: str, *, random_arm: bool
+) -> dict[str, Any]:
+    """Compare the library that stands after the gate with the empty one, and on request with random rules.
+
+    Args:
+        evaluator: of this round.
+        bench: settings.
+        maker: builds the placebo library.
+        library: the library that stands.
+        kept: the arm that already ran it, ``after`` or ``before``.
+        random_arm: also run as many random rules.
+    """
+    with_rules = evaluator.run(kept, library)
+    empty = evaluator.run("empty", None)
+    gain = evaluator.compare(empty, with_rules)
+    result = gain.as_json() | {"noise_floor": _empty_noise(evaluator, empty), "arm": kept}
+    if random_arm:
+        placebo = placebo_library(maker, bench, len(library.rules))
+        result["random_arm"] = evaluator.compare(empty, evaluator.run("random", placebo)).as_json()
+    return result
+
+
+def _empty_noise(evaluator: Evaluator, empty: Sequence[Outcome]) -> float:
+    return evaluator.noise(empty, evaluator.run("empty_repeat", None))
+
+
+def held_out_tasks(session: Session, environment: str, limit: int) -> list[str]:
+    """Return held-out task ids, balanced over types, the earliest of each type first."""
+    rows = session.exec(
+        select(Task.id, Task.type)
+        .where(Task.environment == environment, Task.split == "held_out")
+        .order_by(col(Task.created_at), col(Task.id))
+    )
+    by_type: dict[str, list[str]] = {}
+    for task_id, kind in rows:
+        by_type.setdefault(kind, []).append(task_id)
+    chosen: list[str] = []
+    for place in range(max((len(ids) for ids in by_type.values()), default=0)):
+        chosen.extend(ids[place] for _, ids in sorted(by_type.items()) if place < len(ids))
+    return chosen[:limit]

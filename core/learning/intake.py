@@ -1,0 +1,288 @@
+"""What becomes of an operation that reflection proposed: quality, duplicates, conflicts (design section 8, step 3).
+
+What a person approved is not changed by itself: an operation on it becomes a proposal for the review queue.
+All model calls and embeddings come first; then one transaction writes the effect and the outcome together.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from core.ids import stable_id
+from core.learning.bench import Bench
+from core.learning.reflection import Operation
+from core.learning.shortening import checked
+from core.llm.client import CallContext
+from core.rules.conflict_records import record_conflicts
+from core.rules.conflicts import ConflictFinding
+from core.rules.duplicates import DuplicateProposal, Statistics, merged_statistics
+from core.rules.judging import judge_conflicts, judge_equivalence
+from core.rules.library import Change, content_of, create_rule, edit_rule, get_rule, move_rule, rules_in
+from core.rules.lifecycle import Cause, State
+from core.rules.neighbours import Neighbours, compare_with
+from core.rules.wording import rule_text
+from core.tables import Proposal, Refusal, Rule, RuleEvent
+from core.tables.rules import RuleContent
+
+_LIVE = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
+_TEXT = ("name", "condition", "action", "exclusion", "rationale", "tags", "priority", "confidence")
+_UPVOTE, _DOWNVOTE = 0.03, -0.05
+
+Effect = Callable[[Session], dict[str, Any]]
+"""Writes into the session and returns the outcome to record."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an operation comes from: its reflection, its place there, episodes and rules behind it."""
+
+    reflection_id: str
+    index: int
+    evidence: Sequence[str]
+    lineage: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Intake:
+    """Takes operations in, one at a time."""
+
+    bench: Bench
+    change: Change
+    context: CallContext = field(default_factory=lambda: CallContext("judge"))
+
+    def decide(self, operation: Operation, source: Source) -> Effect:
+        """Decide what an operation comes to, without writing; the effect is to be run in a write session."""
+        if operation.op == "ADD":
+            return self._add(operation.draft(self.bench.domain), source)
+        rule = self._find(operation.target)
+        if rule is None:
+            return _outcome("ignored", "It names a rule that was not in the request")
+        if operation.op in ("UPVOTE", "DOWNVOTE"):
+            return self._vote(rule, _UPVOTE if operation.op == "UPVOTE" else _DOWNVOTE)
+        if operation.op == "EDIT":
+            return self._edit(rule, operation.draft(self.bench.domain), source)
+        second = self._find(operation.other)
+        if second is None or second.id == rule.id:
+            return _outcome("ignored", "It names a rule that was not in the request")
+        return self._merge(rule, second, source)
+
+    def _find(self, rule_id: str) -> Rule | None:
+        with self.bench.database.read() as session:
+            rule = session.get(Rule, rule_id)
+            return rule if rule is not None and rule.state != State.ARCHIVED else None
+
+    def _library(self) -> list[Rule]:
+        with self.bench.database.read() as session:
+            return rules_in(session, self.bench.domain, _LIVE)
+
+    def _add(self, draft: RuleContent, source: Source) -> Effect:
+        draft, findings = checked(self.bench.client, self.context, draft, self.bench.settings.rules)
+        if findings:
+            reasons = [{"detector": f.detector, "template": f.template, "values": f.values} for f in findings]
+            return self._refuse(draft, reasons, source)
+        refused = self._refused_before(draft)
+        if refused is not None:
+            template = "A person refused “{name}” before, which says nearly the same."
+            reason = {"detector": "refused_before", "template": template, "values": {"name": refused.name}}
+            return self._refuse(draft, [reason], source)
+        library = self._library()
+        near = compare_with(draft, library, self.bench.embedder)
+        by_id = {rule.id: rule for rule in library}
+        for proposal in near.duplicates[:3]:
+            effect = self._absorb(by_id[proposal.other_id], draft, source)
+            if effect is not None:
+                return effect
+        return self._create(draft, self._confirmed(draft, by_id, near), source)
+
+    def _refused_before(self, draft: RuleContent) -> Rule | None:
+        """Return a rule that a person sent to the archive and that the draft would bring back."""
+        with self.bench.database.read() as session:
+            ids = session.exec(
+                select(RuleEvent.rule_id).where(
+                    RuleEvent.kind == Cause.PERSON.value, RuleEvent.to_state == State.ARCHIVED.value
+                )
+            ).all()
+            rules = session.exec(
+                select(Rule).where(
+                    col(Rule.id).in_(ids), Rule.state == State.ARCHIVED.value, Rule.domain == self.bench.domain
+                )
+            ).all()
+        near = compare_with(draft, rules, self.bench.embedder).duplicates
+        return next((rule for rule in rules if near and rule.id == near[0].other_id), None)
+
+    def _confirmed(self, draft: RuleContent, by_id: dict[str, Rule], near: Neighbours) -> list[ConflictFinding]:
+        """Keep the conflicts that are certain or that the model confirms; doubt counts as a conflict."""
+        hard = [finding for finding in near.conflicts if finding.hard]
+        doubtful = [finding for finding in near.conflicts if not finding.hard]
+        if not doubtful:
+            return hard
+        pairs = [(draft, by_id[finding.other_id]) for finding in doubtful]
+        verdicts = judge_conflicts(self.bench.client, pairs, self.context)
+        return hard + [f for f, verdict in zip(doubtful, verdicts, strict=True) if verdict.conflict]
+
+    def _absorb(self, existing: Rule, draft: RuleContent, source: Source) -> Effect | None:
+        """Merge a draft into a rule that says the same; None if the model says it does not."""
+        judgement = judge_equivalence(self.bench.client, existing, draft, self.context)
+        if judgement is None or not judgement.equivalent:
+            return None
+        wider = existing.model_copy(
+            update={name: getattr(judgement, name) for name in ("name", "condition", "action", "exclusion")}
+        )
+        merged, findings = checked(self.bench.client, self.context, RuleContent(**_texts(wider)), self.bench.settings.rules)
+        if findings or rule_text(merged) == rule_text(existing):
+            return _outcome("duplicate", "The library has it already", existing.id)
+        return self._replace([existing], merged, source, judgement.reason)
+
+    def _edit(self, rule: Rule, draft: RuleContent, source: Source) -> Effect:
+        draft, findings = checked(self.bench.client, self.context, draft, self.bench.settings.rules)
+        if findings:
+            reasons = [{"detector": f.detector, "template": f.template, "values": f.values} for f in findings]
+            return self._refuse(draft, reasons, source)
+        if rule_text(draft) == rule_text(rule):
+            return _outcome("ignored", "It changes nothing", rule.id)
+        if self._is_peoples(rule):
+            return self._propose(rule, "edit", draft, source, "")
+        others = [other for other in self._library() if other.id != rule.id]
+        near = compare_with(draft, others, self.bench.embedder)
+        conflicts = self._confirmed(draft, {other.id: other for other in others}, near)
+
+        def effect(session: Session) -> dict[str, Any]:
+            current = get_rule(session, rule.id, rule.version)
+            edit_rule(session, current, _texts(draft), self.change.because("Reflection made it clearer"))
+            record_conflicts(session, current, conflicts, self.change)
+            return _entry("edited", rule.id)
+
+        return effect
+
+    def _merge(self, first: Rule, second: Rule, source: Source) -> Effect:
+        judgement = judge_equivalence(self.bench.client, first, second, self.context)
+        if judgement is None or not judgement.equivalent:
+            return _outcome("ignored", "The two rules are not equivalent", first.id)
+        texts = {name: getattr(judgement, name) for name in ("name", "condition", "action", "exclusion")}
+        draft = RuleContent(**{**_texts(first), **texts})
+        draft, findings = checked(self.bench.client, self.context, draft, self.bench.settings.rules)
+        if findings:
+            return _outcome("ignored", "The merged text did not pass the quality check", first.id)
+        return self._replace([first, second], draft, source, judgement.reason)
+
+    def _replace(self, parents: list[Rule], draft: RuleContent, source: Source, reason: str) -> Effect:
+        """Put a more general rule in the place of its parents, or propose it where a person approved one."""
+        for parent in parents:
+            if self._is_peoples(parent):
+                return self._propose(parent, "edit", draft, source, reason)
+
+        def effect(session: Session) -> dict[str, Any]:
+            current = [get_rule(session, parent.id, parent.version) for parent in parents]
+            rule = create_rule(
+                session,
+                draft,
+                self.change,
+                origin="merge",
+                id=self._rule_id(source),
+                parents=[parent.id for parent in current],
+                evidence=_union(*[parent.evidence for parent in current], source.evidence),
+                lineage=_union(*[parent.lineage for parent in current], source.lineage),
+                last_verified_at=max((p.last_verified_at for p in current if p.last_verified_at), default=None),
+                last_retrieved_round=max((p.last_retrieved_round or 0 for p in current)) or None,
+                **_added_up(current).__dict__,
+            )
+            for parent in current:
+                why = self.change.because("Merged into “{name}”", name=rule.name)
+                move_rule(session, parent, State.ARCHIVED, Cause.MERGED, why, merged_into=rule.id)
+            return _entry("merged", rule.id)
+
+        return effect
+
+    def _create(self, draft: RuleContent, conflicts: list[ConflictFinding], source: Source) -> Effect:
+        def effect(session: Session) -> dict[str, Any]:
+            rule = create_rule(
+                session,
+                draft,
+                self.change,
+                origin="reflection",
+                id=self._rule_id(source),
+                evidence=list(source.evidence),
+                lineage=list(source.lineage),
+            )
+            record_conflicts(session, rule, conflicts, self.change)
+            return _entry("created", rule.id)
+
+        return effect
+
+    def _refuse(self, draft: RuleContent, reasons: list[dict[str, Any]], source: Source) -> Effect:
+        def effect(session: Session) -> dict[str, Any]:
+            session.add(
+                Refusal(
+                    id=stable_id("refusal", source.reflection_id, source.index),
+                    round_number=self.change.round_number,
+                    reflection_id=source.reflection_id,
+                    draft=draft.model_dump() | {"evidence": list(source.evidence), "lineage": list(source.lineage)},
+                    reasons=reasons,
+                    created_at=self.change.clock(),
+                )
+            )
+            return {"result": "refused", "rule_id": None, "reasons": reasons}
+
+        return effect
+
+    def _propose(self, rule: Rule, kind: str, draft: RuleContent, source: Source, reason: str) -> Effect:
+        def effect(session: Session) -> dict[str, Any]:
+            session.add(
+                Proposal(
+                    id=stable_id("proposal", source.reflection_id, source.index),
+                    rule_id=rule.id,
+                    rule_version=rule.version,
+                    kind=kind,
+                    after=_texts(draft),
+                    reason=reason or draft.rationale,
+                    evidence=list(source.evidence),
+                    round_number=self.change.round_number,
+                    created_at=self.change.clock(),
+                )
+            )
+            return _entry("proposed", rule.id)
+
+        return effect
+
+    def _vote(self, rule: Rule, step: float) -> Effect:
+        def effect(session: Session) -> dict[str, Any]:
+            current = get_rule(session, rule.id)
+            confidence = round(min(1.0, max(0.0, current.confidence + step)), 4)
+            edit_rule(session, current, {"confidence": confidence}, self.change, kind="voted")
+            return _entry("voted", rule.id)
+
+        return effect
+
+    def _is_peoples(self, rule: Rule) -> bool:
+        """A person approved it; or it is live and nothing here could test a change of it."""
+        untestable = self.bench.make_environment is None and rule.state == State.ACTIVE
+        return rule.approved_by is not None or untestable
+
+    def _rule_id(self, source: Source) -> str:
+        return stable_id("rule", source.reflection_id, source.index)
+
+
+def _texts(rule: RuleContent) -> dict[str, Any]:
+    return {name: getattr(rule, name) for name in (*_TEXT, "domain")}
+
+
+def _added_up(rules: Sequence[Rule]) -> Statistics:
+    total = Statistics(0, 0, 0.0)
+    for rule in rules:
+        total = merged_statistics(total, Statistics(rule.n_used, rule.n_success, rule.avg_delta, rule.verified))
+    return total
+
+
+def _union(*lists: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(item for items in lists for item in items))
+
+
+def _entry(result: str, rule_id: str) -> dict[str, Any]:
+    return {"result": result, "rule_id": rule_id, "reasons": []}
+
+
+def _outcome(result: str, template: str, rule_id: str | None = None) -> Effect:
+    reason = {"detector": result, "template": template, "values": {}}
+    return lambda session: {"result": result, "rule_id": rule_id, "reasons": [reason]}

@@ -1,0 +1,52 @@
+"""Taking back what a round did to the library, and nothing else (design section 8, step 4)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from core.rules.library import SYSTEM, Change, content_of, get_rule, restore_content
+from core.rules.lifecycle import Cause, State
+from core.tables import RuleEvent
+
+
+def contents_without_round(session: Session, round_number: int) -> dict[str, dict[str, Any]]:
+    """Return rule id -> content for each rule that a rollback of the round would change.
+
+    A rule created by the round is archived. A rule a person touched after the round did is left alone, and
+    so is one the round demoted as harmful: safety does not wait for a held-out gain.
+    """
+    events = session.exec(
+        select(RuleEvent).where(RuleEvent.round_number == round_number).order_by(col(RuleEvent.id))
+    ).all()
+    first: dict[str, RuleEvent] = {}
+    spared: set[str] = set()
+    for event in events:
+        if event.actor != SYSTEM or event.kind == Cause.HARMFUL:
+            spared.add(event.rule_id)
+        first.setdefault(event.rule_id, event)
+    spared |= _touched_by_people(session, first)
+    contents = {}
+    for rule_id, event in first.items():
+        if rule_id in spared:
+            continue
+        rule = get_rule(session, rule_id)
+        archived = {**content_of(rule), "state": State.ARCHIVED.value, "probation_since": None}
+        contents[rule_id] = event.before if event.before is not None else archived
+    return {rule_id: c for rule_id, c in contents.items() if c != content_of(get_rule(session, rule_id))}
+
+
+def roll_back_round(session: Session, contents: Mapping[str, Mapping[str, Any]], change: Change) -> int:
+    """Restore the given contents; returns how many rules changed."""
+    for rule_id, content in contents.items():
+        restore_content(session, get_rule(session, rule_id), content, Cause.GATE, change)
+    return len(contents)
+
+
+def _touched_by_people(session: Session, first: Mapping[str, RuleEvent]) -> set[str]:
+    people = session.exec(
+        select(RuleEvent.rule_id, RuleEvent.id).where(
+            col(RuleEvent.rule_id).in_(list(first)), RuleEvent.actor != SYSTEM
+        )
+    )
+    return {rule_id for rule_id, event_id in people if (event_id or 0) > (first[rule_id].id or 0)}

@@ -1,0 +1,223 @@
+"""One learning round, phase by phase (design section 8).
+
+Each phase commits its work together with its name, so that a killed round goes on where it stopped:
+episodes have computed ids and are run once, statistics carry a flag, and whatever changes the library
+happens in one transaction a phase.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from core.ids import derive_seed
+from core.learning.bench import Bench
+from core.learning.compliance_phase import judge_open_pairs
+from core.learning.credit import baselines, credit_episodes, mark_retrieved
+from core.learning.gate import Evaluator, run_ablation, run_gate
+from core.learning.harm import records
+from core.learning.reflection_phase import run_reflections
+from core.learning.rollback import contents_without_round, roll_back_round
+from core.learning.rollouts import Arm, RolloutRunner, load_tasks
+from core.learning.sampling import sample_tasks
+from core.learning.snapshot import SnapshotMaker
+from core.learning.transitions import apply_transitions, gather_evidence, prune
+from core.learning.verdict import Verdict
+from core.rules.library import SYSTEM, Change
+from core.rules.utility import adapt_exploration, make_scorer
+from core.settings import ADJUSTABLE
+from core.tables import Round, Task
+
+PHASES = ("planned", "rolled_out", "reflected", "judged", "settled", "gated", "measured", "finished")
+
+
+@dataclass(frozen=True)
+class RoundOptions:
+    """What one round does beyond the settings."""
+
+    random_arm: bool = False
+
+
+def start_round(bench: Bench, trigger: str) -> int:
+    """Plan a round: sample its tasks and write it down; returns its number."""
+    settings = bench.settings
+    with bench.database.write() as session:
+        number = (session.exec(select(Round.number).order_by(col(Round.number).desc())).first() or 0) + 1
+        seed = derive_seed(settings.loop.seed, "round", number)
+        plan: dict[str, Any] = {}
+        if bench.make_environment is not None:
+            sample = sample_tasks(session, bench.domain, settings.round, seed)
+            plan = {"current": sample.current, "history": sample.history, "edge": sample.edge}
+            for task_id in sample.all:
+                task = session.get_one(Task, task_id)
+                task.times_sampled += 1
+                session.add(task)
+        session.add(
+            Round(
+                number=number,
+                environment=bench.domain,
+                seed=seed,
+                trigger=trigger,
+                plan=plan,
+                settings={name: getattr(settings, name).model_dump() for name in ADJUSTABLE},
+                started_at=bench.clock(),
+            )
+        )
+    return number
+
+
+def open_round(session: Session) -> Round | None:
+    """Return the round that was begun and not ended, if any."""
+    return session.exec(select(Round).where(Round.status == "running").order_by(col(Round.number))).first()
+
+
+class RoundRunner:
+    """Takes one round through its remaining phases."""
+
+    def __init__(self, bench: Bench, number: int, options: RoundOptions) -> None:
+        self._bench = bench
+        self._number = number
+        self._options = options
+        self._change = Change(SYSTEM, bench.clock, round_number=number)
+        with bench.database.read() as session:
+            scores = held_out_scores(session, bench.domain)
+        exploration = adapt_exploration(bench.settings.utility, scores)
+        self._scorer = make_scorer(bench.settings.utility, exploration, derive_seed(bench.settings.loop.seed, number))
+        self._maker = SnapshotMaker(bench.embedder, self._scorer, bench.settings.retrieval)
+
+    def run(self) -> None:
+        """Run all phases that are not in the database yet.
+
+        Raises:
+            InterruptedRound: a person paused the loop.
+            BudgetExceededError: the limit on spend is reached.
+        """
+        steps: dict[str, Callable[[], None]] = {
+            "rolled_out": self._roll_out,
+            "reflected": self._reflect,
+            "judged": self._judge,
+            "settled": self._settle,
+            "gated": self._gate,
+            "measured": self._measure,
+            "finished": self._finish,
+        }
+        done = PHASES.index(self._row().phase)
+        for phase in PHASES[done + 1 :]:
+            self._bench.report(self._number, phase, 0, 0)
+            steps[phase]()
+
+    def _row(self) -> Round:
+        with self._bench.database.read() as session:
+            return session.get_one(Round, self._number)
+
+    def _advance(self, session: Session, phase: str, **values: Any) -> None:
+        row = session.get_one(Round, self._number)
+        row.phase = phase
+        for name, value in values.items():
+            setattr(row, name, value)
+        session.add(row)
+
+    def _roll_out(self) -> None:
+        bench, row = self._bench, self._row()
+        if bench.make_environment is not None:
+            with bench.database.read() as session:
+                ids = dict.fromkeys(i for kind in ("current", "history", "edge") for i in row.plan.get(kind, []))
+                tasks = load_tasks(session, bench.domain, list(ids))
+                library = self._maker.current(session, bench.domain)
+            runner = RolloutRunner(bench, bench.make_environment, self._number)
+            arm = Arm("learn", row.seed, bench.settings.agent.rollouts_per_task, learning=True)
+            runner.run(arm, tasks, library)
+        with bench.database.write() as session:
+            self._advance(session, "rolled_out")
+
+    def _reflect(self) -> None:
+        notes = run_reflections(self._bench, self._change)
+        with self._bench.database.write() as session:
+            row = session.get_one(Round, self._number)
+            self._advance(session, "reflected", notes=[*row.notes, *notes])
+
+    def _judge(self) -> None:
+        judge_open_pairs(self._bench, self._number)
+        with self._bench.database.write() as session:
+            self._advance(session, "judged")
+
+    def _settle(self) -> None:
+        """Credit, lifecycle and pruning, in one transaction."""
+        bench = self._bench
+        with bench.database.write() as session:
+            credit_episodes(session, bench.domain)
+            mark_retrieved(session, self._number)
+            figures = records(session, bench.domain, baselines(session, bench.domain))
+            evidence = gather_evidence(session, bench.domain, self._number, figures)
+            apply_transitions(session, bench.domain, evidence, bench.settings.lifecycle, self._change)
+            prune(session, bench.domain, self._scorer, bench.settings.lifecycle, self._change)
+            self._advance(session, "settled")
+
+    def _gate(self) -> None:
+        bench = self._bench
+        evaluator = self._evaluator()
+        with bench.database.read() as session:
+            undone = contents_without_round(session, self._number)
+        if evaluator is None:
+            with bench.database.write() as session:
+                self._advance(session, "gated", verdict={"verdict": Verdict.UNTESTED.value, "commit": True, "n": 0})
+            return
+        result = run_gate(evaluator, bench, self._maker, undone)
+        with bench.database.write() as session:
+            if not result.commit:
+                # People may have acted while the gate ran: what they touched meanwhile is left alone.
+                reason = self._change.because("Round {round} did not pass its held-out test", round=self._number)
+                roll_back_round(session, contents_without_round(session, self._number), reason)
+            self._advance(session, "gated", verdict=result.as_json())
+
+    def _measure(self) -> None:
+        bench = self._bench
+        evaluator = self._evaluator()
+        gain: dict[str, Any] = {}
+        if evaluator is not None:
+            with bench.database.read() as session:
+                library = self._maker.current(session, bench.domain)
+            verdict = self._row().verdict
+            kept = "after" if verdict["commit"] else "before"
+            gain = run_ablation(
+                evaluator, bench, self._maker, library, kept, random_arm=self._options.random_arm
+            )
+        with bench.database.write() as session:
+            self._advance(session, "measured", gain=gain)
+
+    def _finish(self) -> None:
+        verdict = self._row().verdict
+        status = "committed" if verdict["commit"] else "rolled_back"
+        if verdict["verdict"] == Verdict.UNTESTED:
+            status = "untested"
+        with self._bench.database.write() as session:
+            self._advance(session, "finished", status=status, ended_at=self._bench.clock())
+
+    def _evaluator(self) -> Evaluator | None:
+        if self._bench.make_environment is None:
+            return None
+        evaluator = Evaluator(self._bench, self._bench.make_environment, self._number)
+        return evaluator if evaluator.tasks else None
+
+
+def fail_round(bench: Bench, number: int, error: str) -> None:
+    """Record that a round broke down; what it did to the library was never tested, so it is taken back."""
+    with bench.database.write() as session:
+        change = Change(SYSTEM, bench.clock, round_number=number)
+        why = change.because("Round {round} broke down before its held-out test", round=number)
+        row = session.get_one(Round, number)
+        if PHASES.index(row.phase) < PHASES.index("gated"):
+            roll_back_round(session, contents_without_round(session, number), why)
+        row.status, row.error, row.ended_at = "failed", error, bench.clock()
+        session.add(row)
+
+
+def held_out_scores(session: Session, environment: str) -> list[float]:
+    """Return the held-out success of the library that stood after each round, oldest first."""
+    rounds = session.exec(
+        select(Round).where(Round.environment == environment, Round.phase == "finished").order_by(col(Round.number))
+    )
+    scores = [row.gain.get("success_after") for row in rounds]
+    return [float(score) for score in scores if score is not None]
+

@@ -1,0 +1,74 @@
+"""The library as it is served during one phase: frozen, so that a round's rollouts all see the same rules."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session, select
+
+from core.embeddings import Embedder
+from core.rules.conflict_records import live_conflicts
+from core.rules.library import content_of, rules_in
+from core.rules.lifecycle import State
+from core.rules.retrieval import Retrieval, RuleIndex, mutex_groups
+from core.rules.utility import Scorer
+from core.settings import RetrievalSettings
+from core.tables import Rule
+
+SERVED_STATES = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
+
+
+@dataclass(frozen=True)
+class LibrarySnapshot:
+    """Rules with an index over them. Safe to share between threads."""
+
+    index: RuleIndex
+    embedder: Embedder
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that may be served."""
+        return self.index.rules
+
+    def retrieve(self, query: str) -> Retrieval:
+        """Retrieve for a query text."""
+        return self.index.retrieve(query, self.embedder.encode([query], "query")[0])
+
+
+@dataclass(frozen=True)
+class SnapshotMaker:
+    """Builds snapshots of one domain with one scorer; utilities are computed over the snapshot's own uses."""
+
+    embedder: Embedder
+    scorer: Scorer
+    settings: RetrievalSettings
+
+    def current(self, session: Session, domain: str) -> LibrarySnapshot:
+        """Return the library as it is now."""
+        return self.of(rules_in(session, domain, SERVED_STATES), _pairs(session))
+
+    def with_contents(
+        self, session: Session, domain: str, contents: Mapping[str, Mapping[str, Any]]
+    ) -> LibrarySnapshot:
+        """Return the library with some rules' content replaced: 'as if'. Statistics stay today's."""
+        rules = []
+        for rule in session.exec(select(Rule).where(Rule.domain == domain)).all():
+            session.expunge(rule)
+            for name, value in contents.get(rule.id, content_of(rule)).items():
+                setattr(rule, name, value)
+            if rule.state != State.ARCHIVED:
+                rules.append(rule)
+        rules.sort(key=lambda rule: (rule.created_at, rule.id))
+        return self.of(rules, _pairs(session))
+
+    def of(self, rules: Sequence[Rule], conflicts: Sequence[tuple[str, str]]) -> LibrarySnapshot:
+        """Return a snapshot of the given rules."""
+        total = sum(rule.n_used for rule in rules)
+        utilities = {rule.id: self.scorer.score(rule, total) for rule in rules}
+        vectors = self.embedder.encode([rule.condition for rule in rules], "passage")
+        index = RuleIndex(rules, vectors, utilities, mutex_groups(conflicts), self.settings)
+        return LibrarySnapshot(index, self.embedder)
+
+
+def _pairs(session: Session) -> list[tuple[str, str]]:
+    return [(conflict.rule_a, conflict.rule_b) for conflict in live_conflicts(session)]

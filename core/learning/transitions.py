@@ -1,0 +1,148 @@
+"""Which rules change their state after a round (design section 4). Decides by figures, acts through the library."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session, col, func, select
+
+from core.learning.harm import Record
+from core.rules.conflict_records import live_conflicts
+from core.rules.library import Change, move_rule, rules_in
+from core.rules.lifecycle import Cause, State
+from core.rules.pruning import rules_to_retire
+from core.rules.utility import Scorer
+from core.settings import LifecycleSettings
+from core.tables import Episode, Rule, RuleUse
+
+Reason = tuple[str, dict[str, Any]]
+Step = tuple[State, Cause, Reason]
+
+_TRIMMED = "Cut from {percent} % of this round's prompts by the token budget"
+_HARMFUL = (
+    "{passes} of {uses} passed with it, baseline {baseline_passes} of {baseline_uses}; "
+    "probability that it is worse: {probability}"
+)
+_RECOVERED_BELOW = 0.5  # P(worse than baseline) at which a posterior is back at the baseline
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the decisions of one round rest on."""
+
+    records: Mapping[str, Record]
+    trimmed_share: Mapping[str, float]
+    in_conflict: frozenset[str]
+
+
+def apply_transitions(
+    session: Session, domain: str, evidence: Evidence, settings: LifecycleSettings, change: Change
+) -> None:
+    """Move each rule as far as its figures call for; at most one step a round."""
+    rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
+    room = settings.capacity - sum(rule.state == State.ACTIVE for rule in rules)
+    for rule in rules:
+        step = _next_step(rule, evidence, settings, change.round_number or 0, room)
+        if step is not None:
+            to, cause, (template, values) = step
+            room -= to is State.ACTIVE
+            move_rule(session, rule, to, cause, change.because(template, **values))
+
+
+def prune(session: Session, domain: str, scorer: Scorer, settings: LifecycleSettings, change: Change) -> None:
+    """Archive what is over capacity and the lowest share by utility."""
+    rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
+    total = sum(rule.n_used for rule in rules)
+    utilities = {rule.id: scorer.score(rule, total) for rule in rules}
+    for rule in rules_to_retire(rules, utilities, settings):
+        why = change.because("Its utility {utility} is among the lowest", utility=round(utilities[rule.id], 3))
+        move_rule(session, rule, State.ARCHIVED, Cause.PRUNED, why)
+
+
+def ready_to_go_live(rule: Rule, in_conflict: bool, settings: LifecycleSettings) -> bool:
+    """A candidate has earned its place: verified often enough, approved if need be, in no open conflict."""
+    approved = rule.approved_by is not None or settings.approval == "auto"
+    return rule.verified >= settings.verified_successes and approved and not in_conflict
+
+
+def is_harmful(record: Record | None, settings: LifecycleSettings) -> bool:
+    """Used often enough, and probably worse than doing without."""
+    if record is None or record.uses < settings.harmful_min_uses:
+        return False
+    return record.probability_worse >= settings.harmful_probability
+
+
+def gather_evidence(
+    session: Session, domain: str, round_number: int, records: Mapping[str, Record]
+) -> Evidence:
+    """Collect trims of the round and open conflicts."""
+    rows = session.exec(
+        select(RuleUse.rule_id, RuleUse.disposition, func.count())
+        .join(Episode, col(Episode.id) == RuleUse.episode_id)
+        .where(Episode.round_number == round_number, Episode.arm == "learn", Episode.environment == domain)
+        .group_by(col(RuleUse.rule_id), col(RuleUse.disposition))
+    )
+    counts: dict[str, dict[str, int]] = {}
+    for rule_id, disposition, count in rows:
+        counts.setdefault(rule_id, {})[disposition] = count
+    shares = {rule_id: parts.get("trimmed", 0) / sum(parts.values()) for rule_id, parts in counts.items()}
+    in_conflict = frozenset(rule for c in live_conflicts(session) for rule in (c.rule_a, c.rule_b))
+    return Evidence(records, shares, in_conflict)
+
+
+def _next_step(
+    rule: Rule, evidence: Evidence, settings: LifecycleSettings, round_number: int, room: int
+) -> Step | None:
+    record = evidence.records.get(rule.id)
+    if rule.state == State.CANDIDATE:
+        return _candidate_step(rule, record, evidence, settings, round_number, room)
+    if rule.state == State.ACTIVE:
+        return _active_step(rule, record, evidence, settings)
+    return _probation_step(rule, record, settings, round_number, room)
+
+
+def _candidate_step(
+    rule: Rule, record: Record | None, evidence: Evidence, settings: LifecycleSettings, round_number: int, room: int
+) -> Step | None:
+    if is_harmful(record, settings):
+        return State.ARCHIVED, Cause.HARMFUL, _harm(record)
+    if ready_to_go_live(rule, rule.id in evidence.in_conflict, settings) and room > 0:
+        return State.ACTIVE, Cause.VERIFIED, ("{verified} verified successes", {"verified": rule.verified})
+    since = max(rule.last_retrieved_round or 0, rule.created_round or 0)
+    if round_number - since >= settings.unretrieved_rounds:
+        return State.ARCHIVED, Cause.UNRETRIEVED, ("Not retrieved since round {since}", {"since": since})
+    return None
+
+
+def _active_step(
+    rule: Rule, record: Record | None, evidence: Evidence, settings: LifecycleSettings
+) -> Step | None:
+    if is_harmful(record, settings):
+        return State.PROBATION, Cause.HARMFUL, _harm(record)
+    share = evidence.trimmed_share.get(rule.id, 0.0)
+    if share > settings.trimmed_share:
+        return State.PROBATION, Cause.TRIMMED, (_TRIMMED, {"percent": round(100 * share)})
+    return None
+
+
+def _probation_step(
+    rule: Rule, record: Record | None, settings: LifecycleSettings, round_number: int, room: int
+) -> Step | None:
+    if record is not None and record.probability_worse < _RECOVERED_BELOW and room > 0:
+        return State.ACTIVE, Cause.RECOVERED, ("Its success rate is back at the baseline", {})
+    if round_number - (rule.probation_since or 0) >= settings.probation_rounds:
+        return State.ARCHIVED, Cause.NO_RECOVERY, ("No recovery since round {since}", {"since": rule.probation_since})
+    return None
+
+
+def _harm(record: Record | None) -> Reason:
+    if record is None:
+        return ("", {})
+    values = {
+        "passes": record.passes,
+        "uses": record.uses,
+        "baseline_passes": record.baseline_passes,
+        "baseline_uses": record.baseline_passes + record.baseline_fails,
+        "probability": round(record.probability_worse, 3),
+    }
+    return (_HARMFUL, values)

@@ -1,0 +1,192 @@
+"""How the stand-in model acts: a prior over actions from what it reads, bent by the rules in its prompt."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.llm.simulated.dice import gumbel, uniform
+from core.llm.simulated.reading import ReadRule, content_terms, coverage, read_rules
+from core.llm.simulated.toolbox import Option, Toolbox, read_tools
+from core.settings import SimulationSettings
+
+_APPLIES = 0.6  # share of a condition's terms that have to be seen
+_CERTAIN = 0.85
+_PROMISING = 0.35  # worth another look
+_LOOKS = (2, 3, 4)  # looks before it acts, drawn per task
+_MOST_LOOKS = 6
+_MAIN_STRENGTH = 5.0  # how far words in common sway what is done ...
+_PLACE_STRENGTH = 1.5  # ... and where
+_TRIED = -4.0  # it did not help once
+_LISTED, _REJECTED = 2.0, -6.0  # what an error message says about a value
+_UNSTABLE = 0.08  # share of tasks whose choices differ between seeds even at temperature 0, as with real endpoints
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything the model was shown, read once."""
+
+    rules: tuple[ReadRule, ...]
+    toolbox: Toolbox
+    done: tuple[Option, ...]
+    failed: frozenset[Option]
+    seen: frozenset[str]
+    hints: Mapping[str, float]
+    task: str
+    seed: str
+
+    @property
+    def looks(self) -> int:
+        """Looks taken so far that showed something."""
+        return sum(option.looking and option not in self.failed for option in self.done)
+
+    @property
+    def looks_planned(self) -> int:
+        """Looks it means to take before it acts."""
+        return _LOOKS[int(uniform(self.seed, self.task, "looks") * len(_LOOKS))]
+
+    def noise(self, *parts: object) -> float:
+        """A draw that depends on seed, task and parts."""
+        return gumbel(self.seed, self.task, *parts)
+
+
+def choose(
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]],
+    temperature: float,
+    seed: int,
+    settings: SimulationSettings,
+) -> Option | None:
+    """Return the next call, or None when nothing is left to do."""
+    situation = _read(messages, tools, temperature, seed, settings)
+    followed = _followed(situation, settings)
+    forbidden = frozenset(name for rule in followed for name in rule.forbids)
+    remaining = [option for option in situation.toolbox.options if option not in situation.done]
+    allowed = [option for option in remaining if option.main not in forbidden] or remaining
+    if not allowed:
+        return None
+    return _by_rule(situation, followed, allowed) or _by_prior(situation, allowed)
+
+
+def _by_rule(situation: Situation, followed: list[ReadRule], allowed: list[Option]) -> Option | None:
+    matching: list[tuple[float, Option]] = []
+    for rule in followed:
+        match = coverage(rule.condition, situation.seen)
+        if match < _APPLIES:
+            continue
+        option = _next_of(rule, situation, allowed)
+        ready = situation.looks >= situation.looks_planned or match >= _CERTAIN
+        if option is not None and (option.looking or ready):
+            matching.append((match, option))
+    if not matching:
+        return None
+    best = max(match for match, _ in matching)
+    rivals = [option for match, option in matching if match >= best - 0.1]
+    undecided = len({option.main for option in rivals if not option.looking}) > 1
+    if undecided and situation.looks < _MOST_LOOKS and any(option.looking for option in allowed):
+        return None  # two rules disagree: look again before acting
+    return next(option for match, option in matching if match == best)
+
+
+def _next_of(rule: ReadRule, situation: Situation, allowed: list[Option]) -> Option | None:
+    """Return the rule's first prescribed step that has not been taken."""
+    settled = {option.main for option in situation.done if option not in situation.failed}
+    for want in rule.wants:
+        options = [option for option in allowed if option.main == want]
+        if options and want not in settled:
+            return max(options, key=lambda option: (option.place in rule.wants, _place_score(option, situation)))
+    return None
+
+
+def _by_prior(situation: Situation, allowed: list[Option]) -> Option:
+    promising = any(_PROMISING <= coverage(rule.condition, situation.seen) < _APPLIES for rule in situation.rules)
+    planned = _MOST_LOOKS - 1 if promising else situation.looks_planned
+    acted = any(not option.looking for option in situation.done)
+    pool = [option for option in allowed if option.looking != (acted or situation.looks >= planned)] or allowed
+    main = max({option.main for option in pool}, key=lambda name: (_main_score(name, situation), name))
+    return max(
+        (option for option in pool if option.main == main),
+        key=lambda option: (_place_score(option, situation), option.values),
+    )
+
+
+def _main_score(name: str, situation: Situation) -> float:
+    tried = any(option.main == name and option not in situation.failed for option in situation.done)
+    affinity = situation.toolbox.affinity(name, situation.seen)
+    return _MAIN_STRENGTH * affinity + situation.noise("main", name) + (_TRIED if tried else 0.0)
+
+
+def _place_score(option: Option, situation: Situation) -> float:
+    hint = situation.hints.get(option.place, 0.0)
+    near = situation.toolbox.affinity(option.place, situation.seen) if option.place else 0.0
+    return hint + _PLACE_STRENGTH * near + situation.noise("place", option.main, option.place)
+
+
+def _followed(situation: Situation, settings: SimulationSettings) -> list[ReadRule]:
+    """Return the rules this model heeds in this task: not all, and fewer in the middle or in a crowd."""
+    crowd = max(1.0, len(situation.rules) / settings.comfortable_rules)
+    heeded = []
+    for rule in situation.rules:
+        chance = (settings.follow_ends if rule.at_end else settings.follow_middle) / crowd**0.5
+        excluded = coverage(rule.exclusion, situation.seen) >= 0.8
+        if not excluded and uniform(situation.seed, situation.task, "follow", rule.text) < chance:
+            heeded.append(rule)
+    return heeded
+
+
+def _read(
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]],
+    temperature: float,
+    seed: int,
+    settings: SimulationSettings,
+) -> Situation:
+    toolbox = read_tools(tools)
+    system = "\n".join(str(m.get("content") or "") for m in messages if m["role"] == "system")
+    shown = [str(m.get("content") or "") for m in messages if m["role"] in ("user", "tool")]
+    task = shown[0] if shown else ""
+    calls = list(_calls(messages))
+    errors = [(option, result) for option, result in calls if result.lower().startswith("error")]
+    return Situation(
+        rules=read_rules(system, toolbox.identifiers),
+        toolbox=toolbox,
+        done=tuple(option for option, _ in calls),
+        failed=frozenset(option for option, _ in errors),
+        seen=frozenset().union(*(content_terms(text) for text in shown if not text.lower().startswith("error"))),
+        hints=_hints(errors, toolbox),
+        task=task,
+        seed=_effective_seed(task, temperature, seed, settings),
+    )
+
+
+def _hints(errors: Sequence[tuple[Option, str]], toolbox: Toolbox) -> dict[str, float]:
+    """Learn from error messages: values they list are good, the value that was given is not."""
+    hints: dict[str, float] = {}
+    for option, result in errors:
+        listed = set(result.rpartition(":")[2].replace(",", " ").replace(".", " ").split())
+        for name in toolbox.identifiers:
+            if name in listed:
+                hints[name] = _LISTED
+        if option.place and option.place not in listed:
+            hints[option.place] = _REJECTED
+    return hints
+
+
+def _effective_seed(task: str, temperature: float, seed: int, settings: SimulationSettings) -> str:
+    """At temperature 0 the seed matters only now and then, as it does with real endpoints."""
+    if temperature > 0 or uniform(settings.seed, task, seed, "unstable") < _UNSTABLE:
+        return f"{settings.seed}/{seed}"
+    return str(settings.seed)
+
+
+def _calls(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Option, str]]:
+    """Yield the calls made so far with their results."""
+    results = {m["tool_call_id"]: str(m.get("content") or "") for m in messages if m["role"] == "tool"}
+    for message in messages:
+        for call in message.get("tool_calls") or []:
+            try:
+                arguments = json.loads(call["function"]["arguments"] or "{}")
+            except json.JSONDecodeError:
+                arguments = {}
+            option = Option(call["function"]["name"], tuple(arguments.items()))
+            yield option, results.get(call["id"], "")

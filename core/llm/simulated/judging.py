@@ -1,0 +1,91 @@
+"""How the stand-in model judges: equivalence, conflict, compliance; and how it condenses."""
+
+import re
+from typing import Any
+
+from core.llm.simulated.digests import clauses, read_digests
+from core.llm.simulated.reading import content_terms, coverage, read_rule
+
+_SIDE = re.compile(r"^([AB]): (.+)$", re.MULTILINE)
+_NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
+_WHEN = re.compile(r"^when\s+", re.IGNORECASE)
+
+
+def judge_merge(request: str) -> dict[str, Any]:
+    """Say whether rules A and B are equivalent, and draft one that covers both."""
+    a, b = _sides(request)
+    names = tuple(sorted(set(_NAME.findall(a + " " + b)), key=len, reverse=True))
+    first, second = read_rule(a, names), read_rule(b, names)
+    shared = len(first.condition & second.condition) / max(1, len(first.condition | second.condition))
+    equivalent = bool(first.wants) and first.wants == second.wants and shared >= 0.2
+    condition, action = _split(a)
+    return {
+        "equivalent": equivalent,
+        "name": action.removeprefix("call ")[:80],
+        "condition": _general(condition, _split(b)[0]),
+        "action": action,
+        "exclusion": "",
+        "reason": "They ask for the same step" if equivalent else "They ask for different steps or cases",
+    }
+
+
+def judge_conflict(request: str) -> dict[str, Any]:
+    """Say whether one rule forbids what the other asks for."""
+    a, b = _sides(request)
+    names = tuple(sorted(set(_NAME.findall(a + " " + b)), key=len, reverse=True))
+    first, second = read_rule(a, names), read_rule(b, names)
+    clash = (set(first.wants) & second.forbids) | (set(second.wants) & first.forbids)
+    near = coverage(first.condition, second.condition) >= 0.5 or coverage(second.condition, first.condition) >= 0.5
+    reason = f"One asks for {sorted(clash)[0]}, the other forbids it" if clash else "Both can be followed"
+    return {"conflict": bool(clash) and near, "reason": reason}
+
+
+def judge_compliance(request: str) -> dict[str, Any]:
+    """Say whether an episode followed a rule."""
+    rule_line = next((line[6:] for line in request.splitlines() if line.startswith("RULE: ")), "")
+    digests = read_digests(request)
+    if not rule_line or not digests:
+        return {"reason": "nothing to judge", "verdict": "not_applicable"}
+    digest = digests[0]
+    names = tuple({call.tool for call in digest.calls} | {v for call in digest.calls for _, v in call.arguments if v})
+    rule = read_rule(rule_line, tuple(sorted(names, key=len, reverse=True)))
+    used = {call.tool for call in digest.calls} | {v for call in digest.calls for _, v in call.arguments}
+    if coverage(rule.condition, digest.terms) < 0.5:
+        return {"reason": "its condition did not come up", "verdict": "not_applicable"}
+    followed = bool(rule.wants) and set(rule.wants) <= used and not rule.forbids & used
+    return {"reason": "its step was " + ("taken" if followed else "not taken"), "verdict": "complied" if followed else "violated"}
+
+
+def condense(request: str) -> str:
+    """Shorten a digest: the stand-in keeps it, tidied, since it is already an extraction."""
+    start = request.find("TASK: ")
+    return "\n".join(line.rstrip() for line in request[max(0, start) :].splitlines() if line.strip())
+
+
+def shorten(request: str) -> dict[str, Any]:
+    """Shorten a rule that was too long: keep the first symptoms and the step."""
+    line = next((line[6:] for line in request.splitlines() if line.startswith("RULE: ")), "")
+    condition, action = _split(line)
+    parts = condition.split(" and ")
+    return {"condition": " and ".join(parts[:2])[:160], "action": " ".join(action.split()[:18]), "exclusion": ""}
+
+
+def _sides(request: str) -> tuple[str, str]:
+    sides = dict(_SIDE.findall(request))
+    return sides.get("A", ""), sides.get("B", "")
+
+
+def _split(text: str) -> tuple[str, str]:
+    body = _WHEN.sub("", text.strip())
+    condition, _, action = body.partition(", call ")
+    if action:
+        return condition, "call " + action.split(". Except")[0].rstrip(".")
+    condition, _, action = body.partition(", ")
+    return condition, action.split(". Except")[0].rstrip(".")
+
+
+def _general(a: str, b: str) -> str:
+    """Keep the symptoms of A that B knows too; A as it is when they share none."""
+    seen = content_terms(b)
+    parts = [part for part in a.split(" and ") if coverage(content_terms(part), seen) >= 0.6]
+    return " and ".join(parts) if parts and clauses(" and ".join(parts)) else a

@@ -1,0 +1,154 @@
+"""Whether two rules speak of the same case, and whether they ask for opposite things in it.
+
+Shared by the checks for duplicates and for conflicts; embeddings come in as finished cosines.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Literal
+
+from core.rules.lexicon import any_phrase, lexicon, normalise
+from core.rules.polarity import Directive, directives, is_negated
+from core.rules.terms import jaccard, overlap, terms
+from core.rules.wording import condition_text
+from core.tables.rules import RuleContent
+
+_ALIKE_JACCARD = 0.5
+_ALIKE_OVERLAP = 0.8
+_NEGATED_JACCARD = 0.5
+_CARVED_OUT = 0.6
+_SAME_OBJECTS = 0.5
+_EVERYWHERE = frozenset({"user", "service"})
+
+
+@dataclass(frozen=True)
+class Opposition:
+    """Two directives that cannot both be followed.
+
+    Attributes:
+        kind: "polarity" (one prescribes what the other prohibits) or "antonym" (opposite acts).
+        acts: the acts concerned, the first rule's first.
+        sure: both hold without reservation, for the same objects.
+    """
+
+    kind: Literal["polarity", "antonym"]
+    acts: tuple[str, str]
+    sure: bool
+
+
+def conditions_alike(a: RuleContent, b: RuleContent, cosine: float, threshold: float) -> bool:
+    """Tell whether two rules have the same condition: near in meaning, or nearly the same words."""
+    if cosine >= threshold:
+        return True
+    first, second = _condition_terms(a), _condition_terms(b)
+    if jaccard(first, second) >= _ALIKE_JACCARD:
+        return True
+    return min(len(set(first)), len(set(second))) > 1 and overlap(first, second) >= _ALIKE_OVERLAP
+
+
+def conditions_exclude(a: RuleContent, b: RuleContent) -> bool:
+    """Tell whether two conditions cannot hold together, however near in meaning they are.
+
+    They name different values of one kind ("rising", "falling"), one negates the other, or one rule's
+    exclusion leaves the other's case to it.
+    """
+    first, second = condition_text(a), condition_text(b)
+    if any(_one_value(name, first, second) for name in range(len(lexicon("polarity")["exclusive"]))):
+        return True
+    if is_negated(first) != is_negated(second) and jaccard(terms(first), terms(second)) >= _NEGATED_JACCARD:
+        return True
+    return _carves_out(a.exclusion, second) or _carves_out(b.exclusion, first)
+
+
+def find_opposition(a: RuleContent, b: RuleContent) -> Opposition | None:
+    """Find the surest opposition between two actions, whatever their conditions; None if they agree."""
+    found = list(_oppositions(directives(a.action), directives(b.action)))
+    return max(found, key=lambda opposition: opposition.sure, default=None)
+
+
+def are_reconciled(a: RuleContent, b: RuleContent) -> bool:
+    """Tell whether one rule first does what the other makes its prohibition depend on.
+
+    "Do not restart before reading the logs" goes with "read the logs, then restart".
+    """
+    first, second = directives(a.action), directives(b.action)
+    return any(_is_met(held, first, second) for held in first) or any(
+        _is_met(held, second, first) for held in second
+    )
+
+
+def same_objects(a: frozenset[str], b: frozenset[str]) -> bool:
+    """Tell whether two sets of objects may be the same; one that names none may mean any."""
+    return not a or not b or overlap(a, b) >= _SAME_OBJECTS
+
+
+def _condition_terms(rule: RuleContent) -> tuple[str, ...]:
+    return terms(condition_text(rule))
+
+
+def _oppositions(first: tuple[Directive, ...], second: tuple[Directive, ...]) -> Iterator[Opposition]:
+    for a in first:
+        for b in second:
+            kind = _opposed(a, b)
+            if kind is None or _is_met(a, first, second) or _is_met(b, second, first):
+                continue
+            if kind == "antonym" and (_says(second, a) or _says(first, b)):
+                continue  # both rules ask for both
+            named = bool(a.objects and b.objects) or a.objects == b.objects
+            yield Opposition(kind, (a.act, b.act), named and not (a.conditional or b.conditional))
+
+
+def _opposed(a: Directive, b: Directive) -> Literal["polarity", "antonym"] | None:
+    if a.polarity != b.polarity:
+        return "polarity" if a.act == b.act and same_objects(a.objects, b.objects) else None
+    antonyms = frozenset((a.act, b.act)) in _antonyms()
+    return "antonym" if a.polarity == 1 and antonyms and same_objects(a.objects, b.objects) else None
+
+
+def _is_met(held: Directive, own: tuple[Directive, ...], other: tuple[Directive, ...]) -> bool:
+    """Tell whether the other rule does first what a conditional prohibition asks for."""
+    if not held.conditional:
+        return False
+    asked = [directive for directive in own if directive.polarity == 1]
+    done = [directive for directive in other if directive.polarity == 1]
+    return any(a.act == d.act and same_objects(a.objects, d.objects) for a in asked for d in done)
+
+
+def _says(rule: tuple[Directive, ...], wanted: Directive) -> bool:
+    return any(
+        wanted.act == said.act
+        and wanted.polarity == said.polarity
+        and same_objects(wanted.objects, said.objects)
+        for said in rule
+    )
+
+
+@cache
+def _antonyms() -> frozenset[frozenset[str]]:
+    return frozenset(frozenset(pair) for group in lexicon("polarity")["antonyms"] for pair in group["pairs"])
+
+
+@cache
+def _value_patterns(group: int) -> tuple[re.Pattern[str], dict[str, int]]:
+    values = lexicon("polarity")["exclusive"][group]["values"]
+    index = {phrase: number for number, phrases in enumerate(values) for phrase in phrases}
+    return any_phrase(list(index)), index
+
+
+@lru_cache(maxsize=50_000)
+def _values(group: int, text: str) -> frozenset[int]:
+    pattern, index = _value_patterns(group)
+    hits = (" ".join(match.group().lower().split()) for match in pattern.finditer(normalise(text)))
+    return frozenset(index[hit] for hit in hits)
+
+
+def _one_value(group: int, first: str, second: str) -> bool:
+    a, b = _values(group, first), _values(group, second)
+    return len(a) == 1 and len(b) == 1 and a != b
+
+
+def _carves_out(exclusion: str, condition: str) -> bool:
+    left_out = set(terms(exclusion)) - _EVERYWHERE
+    return bool(left_out) and len(left_out & set(terms(condition))) / len(left_out) >= _CARVED_OUT

@@ -1,0 +1,60 @@
+"""The prompt an agent gets: stable parts first, rules after them, in a set order and room (design section 6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.rules.retrieval import Hit
+from core.rules.wording import rule_text
+from core.settings import RetrievalSettings
+from core.text import estimate_tokens
+
+_RULES_HEADING = "## Rules learned from experience\nFollow each rule whenever its condition holds."
+_AGAIN_HEADING = "## Once more, the most important rules"
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A system prompt and what happened to the retrieved rules.
+
+    Attributes:
+        text: the system prompt.
+        served: rules in it, in order of their first appearance.
+        trimmed: rules the budget cut.
+        rule_tokens: estimated tokens of the rules' part.
+    """
+
+    text: str
+    served: tuple[Hit, ...]
+    trimmed: tuple[Hit, ...]
+    rule_tokens: int
+
+
+def assemble(stable: str, hits: Sequence[Hit], settings: RetrievalSettings) -> Prompt:
+    """Put rules behind the stable part, within the budget; over it the lowest utility goes first."""
+    kept, trimmed = list(hits), []
+    room = rule_budget(stable, settings)
+    while kept and estimate_tokens(_rules_part(kept, settings.doubled)) > room:
+        loser = min(kept, key=lambda hit: (hit.utility, hit.score, hit.rule.id))
+        kept.remove(loser)
+        trimmed.append(loser)
+    part = _rules_part(kept, settings.doubled)
+    text = f"{stable}\n\n{part}" if part else stable
+    return Prompt(text, tuple(kept), tuple(trimmed), estimate_tokens(part))
+
+
+def rule_budget(stable: str, settings: RetrievalSettings) -> int:
+    """Return the tokens the rules may take: the absolute limit, or their share of the whole system prompt."""
+    share = settings.max_share
+    by_share = int(estimate_tokens(stable) * share / (1 - share)) if share < 1 else settings.max_tokens
+    return min(settings.max_tokens, by_share)
+
+
+def _rules_part(hits: Sequence[Hit], doubled: int) -> str:
+    """Best rules first, the rest between, the best again at the end, where models follow most."""
+    if not hits:
+        return ""
+    lines = [f"[R{number}] {rule_text(hit.rule)}" for number, hit in enumerate(hits, 1)]
+    parts = [_RULES_HEADING, *lines]
+    if 0 < doubled < len(lines):
+        parts += [_AGAIN_HEADING, *lines[:doubled]]
+    return "\n".join(parts)

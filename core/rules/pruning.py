@@ -1,0 +1,25 @@
+"""Which rules have to go after a round (design section 6). Decides; core.learning applies."""
+
+from collections.abc import Mapping, Sequence
+
+from core.rules.lifecycle import State
+from core.settings import LifecycleSettings
+from core.tables import Rule
+
+
+def rules_to_retire(rules: Sequence[Rule], utilities: Mapping[str, float], settings: LifecycleSettings) -> list[Rule]:
+    """Return the rules to archive: those over capacity, then the lowest share by utility.
+
+    Over capacity the lowest utility goes first, among equals the longest unused. The forced share touches
+    only rules that have been used often enough for their figures to mean something.
+
+    Args:
+        rules: all rules of a domain that are not archived.
+        utilities: by rule id; infinite while a rule is unused.
+        settings: capacity, share and minimum of uses.
+    """
+    ordered = sorted(rules, key=lambda rule: (utilities[rule.id], rule.last_retrieved_round or 0, rule.id))
+    surplus = max(0, len(ordered) - settings.capacity)
+    retired, kept = ordered[:surplus], ordered[surplus:]
+    mature = [rule for rule in kept if rule.n_used >= settings.prune_min_uses and rule.state != State.CANDIDATE]
+    return retired + mature[: int(len(mature) * settings.prune_share)]

@@ -1,0 +1,1 @@
+"""The Streamlit pages: thin, reading ``core.views`` and acting through ``core.curation``."""

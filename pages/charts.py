@@ -1,0 +1,96 @@
+"""Charts of a metric by round: told apart by line style and marker as well as by colour."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+
+@dataclass(frozen=True)
+class Point:
+    """A metric's value in one round with its 95 % interval."""
+
+    round: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line. ``look`` is after, empty or learn; ``banded`` draws its intervals."""
+
+    name: str
+    look: str
+    points: Sequence[Point]
+    banded: bool = True
+
+
+_LOOKS = {
+    "after": ("27, 154, 170", "solid", "circle"),
+    "empty": ("224, 122, 31", "dash", "square"),
+    "learn": ("140, 140, 150", "dot", "diamond"),
+}
+
+
+def by_round(series: Sequence[Series], *, x_title: str, y_title: str, share: bool) -> go.Figure:
+    """Draw lines with interval bands.
+
+    Args:
+        series: the lines; those without points are left out.
+        x_title: label of the horizontal axis, rounds.
+        y_title: label of the vertical axis.
+        share: the values are shares, so the axis runs from 0 to 1.
+    """
+    figure = go.Figure()
+    drawn = [one for one in series if one.points]
+    for one in drawn:
+        if one.banded and len(one.points) > 1:
+            figure.add_trace(_band(one))
+    for one in drawn:
+        figure.add_trace(_line(one))
+    figure.update_layout(
+        height=300,
+        margin={"l": 8, "r": 8, "t": 40, "b": 8},
+        legend={
+            "orientation": "h",
+            "yanchor": "top",
+            "y": 1,
+            "yref": "container",
+            "x": 0,
+            "xref": "container",
+        },
+        hovermode="x unified",
+    )
+    rounds = {point.round for one in drawn for point in one.points}
+    figure.update_xaxes(title={"text": x_title}, dtick=1 if len(rounds) <= 12 else None, tickformat="d")
+    figure.update_yaxes(title={"text": y_title}, range=[0, 1] if share else None, rangemode="tozero")
+    return figure
+
+
+def _band(one: Series) -> go.Scatter:
+    color, _, _ = _LOOKS[one.look]
+    rounds = [point.round for point in one.points]
+    return go.Scatter(
+        x=rounds + rounds[::-1],
+        y=[point.high for point in one.points] + [point.low for point in reversed(one.points)],
+        mode="lines",
+        fill="toself",
+        fillcolor=f"rgba({color}, 0.16)",
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _line(one: Series) -> go.Scatter:
+    color, dash, symbol = _LOOKS[one.look]
+    return go.Scatter(
+        x=[point.round for point in one.points],
+        y=[point.value for point in one.points],
+        name=one.name,
+        mode="lines+markers",
+        line={"color": f"rgb({color})", "width": 2, "dash": dash},
+        marker={"symbol": symbol, "size": 7},
+        hovertemplate="%{y:.2f}",
+    )

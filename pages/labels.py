@@ -1,0 +1,201 @@
+"""Names that people read for the values that the database holds; translated where they are shown."""
+
+from collections.abc import Mapping
+
+from core.i18n import Translator, mark
+
+STATES = {
+    "candidate": mark("Candidate"),
+    "active": mark("Active"),
+    "probation": mark("Probation"),
+    "archived": mark("Archived"),
+}
+STATE_LOOKS = {
+    "candidate": ("blue", ":material/science:"),
+    "active": ("green", ":material/check_circle:"),
+    "probation": ("orange", ":material/hourglass_top:"),
+    "archived": ("gray", ":material/inventory_2:"),
+}
+GRADES = {"pass": mark("Pass"), "marginal": mark("Marginal"), "fail": mark("Fail")}
+GRADE_LOOKS = {
+    "pass": ("green", ":material/check:"),
+    "marginal": ("orange", ":material/remove:"),
+    "fail": ("red", ":material/close:"),
+}
+ARMS = {
+    "learn": mark("Training"),
+    "external": mark("From outside"),
+    "before": mark("Library before the round"),
+    "after": mark("With library"),
+    "repeat": mark("Same library again"),
+    "empty": mark("Empty library"),
+    "random": mark("Random rules"),
+}
+VERDICTS = {
+    "improved": mark("Improved: the interval lies above 0"),
+    "probably_better": mark("Probably better: the mean is above 0, with too few tasks to be sure"),
+    "not_better": mark("Not better"),
+    "worse": mark("Worse: the interval lies below 0"),
+    "too_few": mark("Too few held-out tasks for a verdict"),
+    "no_change": mark("The round changed nothing in the library"),
+    "untested": mark("Untested: these episodes cannot be rolled out again"),
+}
+ROUND_STATUS = {
+    "running": mark("At work"),
+    "committed": mark("Committed"),
+    "rolled_back": mark("Rolled back"),
+    "untested": mark("Untested"),
+    "failed": mark("Failed"),
+}
+ROUND_LOOKS = {
+    "running": ("blue", ":material/autorenew:"),
+    "committed": ("green", ":material/check_circle:"),
+    "rolled_back": ("orange", ":material/undo:"),
+    "untested": ("gray", ":material/help:"),
+    "failed": ("red", ":material/error:"),
+}
+PHASES = {
+    "planned": mark("planned"),
+    "rolled_out": mark("rolled out"),
+    "reflected": mark("reflected"),
+    "judged": mark("judged"),
+    "settled": mark("settled"),
+    "gated": mark("tested"),
+    "measured": mark("measured"),
+    "finished": mark("finished"),
+}
+TRIGGERS = {
+    "episodes": mark("enough new episodes"),
+    "success_rate": mark("success fell below its threshold"),
+    "schedule": mark("on its own"),
+    "step": mark("asked for one round"),
+    "command": mark("from the command line"),
+}
+ACTIVITIES = {
+    "resting": mark("Waiting for work"),
+    "paused": mark("Resting"),
+    "command line": mark("Working from the command line"),
+    "learn": mark("Rolling out training tasks"),
+    "before": mark("Testing the library before the round"),
+    "after": mark("Testing the changed library"),
+    "repeat": mark("Measuring the noise floor"),
+    "empty": mark("Testing the empty library"),
+    "random": mark("Testing random rules"),
+    "planned": mark("Choosing tasks"),
+    "rolled_out": mark("Rolling out tasks"),
+    "reflected": mark("Reflecting on episodes"),
+    "judged": mark("Judging compliance"),
+    "settled": mark("Settling the library"),
+    "gated": mark("Testing on held-out tasks"),
+    "measured": mark("Measuring the gain"),
+    "finished": mark("Finishing the round"),
+}
+LOOP_STATUS = {
+    "running": mark("Running"),
+    "slow": mark("Slow to answer"),
+    "paused": mark("Paused"),
+    "stopped": mark("Stopped"),
+}
+LOOP_LOOKS = {
+    "running": ("green", ":material/play_circle:"),
+    "slow": ("orange", ":material/hourglass_top:"),
+    "paused": ("blue", ":material/pause_circle:"),
+    "stopped": ("red", ":material/stop_circle:"),
+}
+METRICS = {
+    "success_rate": mark("Task success rate"),
+    "mean_turns": mark("Mean turns"),
+    "tool_error_rate": mark("Tool-call error rate"),
+    "compliance_rate": mark("Rule-compliance rate"),
+}
+ORIGINS = {
+    "reflection": mark("From reflection"),
+    "handbook": mark("From a handbook"),
+    "merge": mark("From a merge"),
+    "human": mark("Written by a person"),
+    "import": mark("Imported"),
+}
+EVENTS = {
+    "created": mark("Created"),
+    "edited": mark("Edited"),
+    "approved": mark("Approved"),
+    "transition": mark("Moved"),
+    "merged": mark("Merged"),
+    "unmerged": mark("Merge taken back"),
+    "rolled_back": mark("Rolled back"),
+    "restored": mark("Restored"),
+    "refused": mark("Refused"),
+    "archived": mark("Archived"),
+    "rewound": mark("Rewound"),
+}
+DISPOSITIONS = {
+    "served": mark("In the prompt"),
+    "left_out": mark("Left out by chance"),
+    "trimmed": mark("Trimmed by the token budget"),
+}
+COMPLIANCE = {
+    "complied": mark("Followed"),
+    "violated": mark("Not followed"),
+    "not_applicable": mark("Did not apply"),
+    "unjudged": mark("Not judged"),
+}
+COMPLIANCE_LOOKS = {
+    "complied": ("green", ":material/check:"),
+    "violated": ("red", ":material/close:"),
+    "not_applicable": ("gray", ":material/remove:"),
+    "unjudged": ("gray", ":material/help:"),
+}
+ROLES = {
+    "system": mark("System prompt"),
+    "user": mark("Task"),
+    "assistant": mark("Agent"),
+    "tool": mark("Tool result"),
+}
+PURPOSES = {
+    "act": mark("Acting"),
+    "digest": mark("Digests"),
+    "reflect": mark("Reflection"),
+    "judge": mark("Judging"),
+}
+FIELDS = {
+    "name": mark("Name"),
+    "condition": mark("When"),
+    "action": mark("Do"),
+    "exclusion": mark("Except when"),
+    "rationale": mark("Why"),
+    "domain": mark("Domain"),
+    "tags": mark("Tags"),
+    "priority": mark("Priority"),
+    "confidence": mark("Confidence"),
+}
+GROUPS = {
+    "agent": mark("Agent"),
+    "rules": mark("Rules"),
+    "lifecycle": mark("Lifecycle"),
+    "utility": mark("Utility"),
+    "retrieval": mark("Retrieval"),
+    "round": mark("Round"),
+    "gate": mark("Gate"),
+    "budget": mark("Budget"),
+}
+DETECTORS = {
+    "lexicon": mark("Opposing wording"),
+    "polarity": mark("Same condition, opposite action"),
+    "model": mark("Judged by the model"),
+    "length": mark("Length"),
+    "too_long": mark("Too long"),
+    "empty": mark("Something is missing"),
+    "vacuous": mark("Empty talk"),
+    "single_case": mark("Tied to one case"),
+    "secret": mark("Secrets or personal data"),
+    "injection": mark("Planted instruction"),
+    "hidden": mark("Hidden characters"),
+    "confidence": mark("Confidence"),
+    "refused_before": mark("Refused before"),
+    "changed_meanwhile": mark("Changed meanwhile"),
+}
+
+
+def label(t: Translator, names: Mapping[str, str], value: str | None) -> str:
+    """Name a value in the visitor's language; a value without a name is shown as it is."""
+    return "–" if not value else t(names.get(value, value))

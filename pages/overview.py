@@ -1,0 +1,137 @@
+"""Overview: is the agent getting better, what does it cost, is the loop alive (design section 12)."""
+
+import streamlit as st
+
+from core.i18n import Translator
+from core.views.health import Gain, gain, health_rows
+from core.views.library import STATES, LibraryCounts, library_counts
+from core.views.review import queue
+from core.views.spend import Spend, spend
+from pages.context import Context, context, translator
+from pages.health import health_cards, health_charts
+from pages.labels import PURPOSES, STATE_LOOKS, label
+from pages.labels import STATES as STATE_NAMES
+from pages.loop_status import loop_controls, loop_status
+from pages.widgets import show_notice
+
+_REFRESH_S = 10
+
+
+def _introduction(app: Context, t: Translator) -> None:
+    """Explain at first visits, as long as no rule went live; later on demand."""
+    with app.database.read() as session:
+        states, waiting = library_counts(session).by_state, queue(session, limit=1).total
+    told = states["active"] + states["probation"] + states["archived"] > 0
+    with st.expander(t("What you see here"), expanded=not told, icon=":material/lightbulb:"):
+        what = t(
+            "Rulewright lets an agent get better without retraining it: it contrasts episodes that succeeded "
+            "with episodes that failed, writes short rules, and tests them on tasks it never learned from."
+        )
+        shown = t(
+            "The figures below compare the agent with its rules to the same agent without any, by round."
+        )
+        st.markdown(f"{what} {shown} {_next_step(t, waiting)}")
+        page, name = ("review.py", t("Open Review")) if waiting else ("loop.py", t("Open Loop"))
+        st.page_link(page, label=name, icon=":material/arrow_forward:", query_params={"lang": t.language})
+
+
+def _next_step(t: Translator, waiting: int) -> str:
+    if waiting:
+        return t.plural(
+            "Next, open Review: {n} item waits for your decision before it can go into prompts.",
+            "Next, open Review: {n} items wait for your decision before they can go into prompts.",
+            waiting,
+        )
+    return t("Next, let the loop run a round; the first rules will then wait for you in Review.")
+
+
+@st.fragment(run_every=_REFRESH_S)
+def _figures() -> None:
+    app, t = context(), translator()
+    with app.database.read() as session:
+        rows, measured, costs = health_rows(session), gain(session), spend(session, now=app.clock())
+        counts = library_counts(session)
+    health_cards(t, rows)
+    left, middle, right = st.columns(3)
+    with left.container(border=True, height="stretch"):
+        _gain(t, measured)
+    with middle.container(border=True, height="stretch"):
+        _spend(app, t, costs)
+    with right.container(border=True, height="stretch"):
+        _library(t, counts)
+    health_charts(t, rows)
+
+
+def _gain(t: Translator, measured: Gain | None) -> None:
+    help_ = t(
+        "Held-out score with the library minus the score with an empty one, on the same tasks and seeds."
+    )
+    if measured is None or measured.value is None:
+        st.metric(t("Gain by the rules"), "–", help=help_)
+        st.caption(t("No round has measured it yet."))
+        return
+    st.metric(t("Gain by the rules"), t.signed(measured.value), help=help_)
+    st.caption(t.interval(measured.value, measured.low, measured.high, measured.n))
+    st.caption(
+        t(
+            "Round {number}: {repaired} tasks repaired, {regressed} regressed; "
+            "McNemar p = {p}; noise floor {floor}",
+            number=t.number(measured.round),
+            repaired=t.number(measured.repaired),
+            regressed=t.number(measured.regressed),
+            p=t.number(measured.mcnemar_p, 3),
+            floor=t.number(measured.noise_floor, 3),
+        )
+    )
+
+
+def _spend(app: Context, t: Translator, costs: Spend) -> None:
+    st.metric(t("Spend"), t.money(costs.total.cost_usd), help=t("All model calls so far, from the ledger."))
+    limit = app.settings.budget.per_day_usd
+    today = t.money(costs.today_usd)
+    st.caption(
+        t("Today {today}, no daily limit", today=today)
+        if limit is None
+        else t("Today {today} of {limit}", today=today, limit=t.money(limit))
+    )
+    parts = [
+        f"{label(t, PURPOSES, purpose)} {t.money(usage.cost_usd)}"
+        for purpose, usage in costs.by_purpose.items()
+    ]
+    st.caption(" · ".join(parts) or t("No model call yet."))
+    st.caption(
+        t(
+            "Retries {retries} of calls, cached {cached} of input tokens",
+            retries=t.percent(costs.retry_share, 1),
+            cached=t.percent(costs.cache_share),
+        )
+    )
+
+
+def _library(t: Translator, counts: LibraryCounts) -> None:
+    st.metric(
+        t("Rules in the library"), t.number(sum(counts.by_state.values()) - counts.by_state["archived"])
+    )
+    with st.container(horizontal=True, gap="small"):
+        for state in STATES:
+            color, icon = STATE_LOOKS[state]
+            text = f"{label(t, STATE_NAMES, state)} {t.number(counts.by_state[state])}"
+            st.badge(text, icon=icon, color=color)  # type: ignore[arg-type]
+
+
+def main() -> None:
+    """Show the page."""
+    app, t = context(), translator()
+    st.title(t("Overview"), anchor=False)
+    show_notice()
+    _introduction(app, t)
+    with st.container(
+        border=True, horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    ):
+        with st.container(width="content"):
+            loop_status()
+        loop_controls(app, t, "overview")
+    _figures()
+
+
+main()

@@ -1,0 +1,89 @@
+"""The frame round every page: language, navigation, the badge of the simulated model."""
+
+import streamlit as st
+
+from core.errors import UserError
+from core.i18n import LANGUAGES, Translator
+from core.views.review import queue
+from pages.context import Context, context, keep_language, translator, visitor_language
+
+
+def _language_changed() -> None:
+    keep_language(st.session_state["shell_choice"])
+
+
+def _choose_language(t: Translator) -> None:
+    st.session_state["shell_choice"] = t.language
+    st.segmented_control(
+        t("Language"),
+        list(LANGUAGES),
+        format_func=lambda code: LANGUAGES[code],
+        required=True,
+        key="shell_choice",
+        on_change=_language_changed,
+        width="stretch",
+    )
+
+
+def _navigation(app: Context, t: Translator) -> st.Page:
+    with app.database.read() as session:
+        waiting = queue(session, limit=1).total
+    review = t("Review ({n})", n=t.number(waiting)) if waiting else t("Review")
+    return st.navigation(
+        [
+            st.Page("overview.py", title=t("Overview"), icon=":material/monitoring:", default=True),
+            st.Page("review.py", title=review, icon=":material/fact_check:"),
+            st.Page("library.py", title=t("Library"), icon=":material/library_books:"),
+            st.Page("episodes.py", title=t("Episodes"), icon=":material/forum:"),
+            st.Page("loop.py", title=t("Loop"), icon=":material/autorenew:"),
+        ]
+    )
+
+
+def _sidebar(t: Translator) -> None:
+    with st.sidebar:
+        _choose_language(t)
+        st.caption(t("Served on this machine only; there is no sign-in."))
+
+
+def _simulated_badge(t: Translator) -> None:
+    st.badge(
+        t("Simulated model"),
+        icon=":material/smart_toy:",
+        color="violet",
+        help=t(
+            "No key is set, so a stand-in answers instead of a real model: figures show how the product "
+            "works, not how a real agent does. Set OPENAI_API_KEY and start again to use a real one."
+        ),
+    )
+
+
+_LOGO = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 28" height="28">'
+    '<rect x="1" y="3" width="22" height="22" rx="6" fill="#1b9aaa"/>'
+    '<path d="M7 10h10M7 14h10M7 18h6" stroke="#fff" stroke-width="2" stroke-linecap="round"/>'
+    '<text x="32" y="20" font-family="system-ui, sans-serif" font-size="17" font-weight="650" fill="#1b9aaa">'
+    "Rulewright</text></svg>"
+)
+
+
+def main() -> None:
+    """Set the page up and run the one that was asked for."""
+    st.set_page_config(page_title="Rulewright", page_icon=":material/rule:", layout="wide")
+    try:
+        app = context()
+    except UserError as error:
+        keep_language(visitor_language("auto"))
+        st.error(translator().error(error), icon=":material/error:")
+        st.stop()
+    keep_language(visitor_language(app.settings.language))
+    t = translator()
+    st.logo(_LOGO, size="large")
+    page = _navigation(app, t)
+    _sidebar(t)
+    if app.settings.simulated:
+        _simulated_badge(t)
+    page.run()
+
+
+main()

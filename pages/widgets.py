@@ -1,0 +1,138 @@
+"""Small widgets that several pages share."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import streamlit as st
+
+from core.errors import UserError
+from core.i18n import TOO_FEW, Translator
+from core.views.library import RuleRow
+from core.views.review import DigestCard
+from pages.labels import GRADE_LOOKS, GRADES, STATE_LOOKS, STATES, label
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:])")
+_NOTICE = "shell_notice"
+
+
+def plain(text: str) -> str:
+    """Escape Markdown: what models and tools wrote is shown as written, never as links or images."""
+    return _MARKDOWN.sub(r"\\\1", text)
+
+
+def badge(t: Translator, names: Mapping[str, str], looks: Mapping[str, tuple[str, str]], value: str) -> None:
+    """Show a value as a badge: by word, icon and colour, so that colour alone carries nothing."""
+    color, icon = looks.get(value, ("gray", ":material/circle:"))
+    st.badge(label(t, names, value), icon=icon, color=color)  # type: ignore[arg-type]
+
+
+def perform(t: Translator, action: Callable[[], object], done: str) -> None:
+    """Do what a person asked, say so and show the page anew; or say why not and keep what was typed."""
+    try:
+        action()
+    except UserError as error:
+        st.error(t.error(error), icon=":material/error:")
+        return
+    st.session_state[_NOTICE] = done
+    st.rerun()
+
+
+@contextmanager
+def seen_version(row: RuleRow) -> Iterator[int]:
+    """Give the version that the visitor had on screen when pressing a button.
+
+    A press runs the script again, which reads the rule anew: acting on what is read then would overwrite a
+    change that the visitor has not seen.
+    """
+    key = f"shell_seen_{row.id}"
+    yield st.session_state.get(key, row.version)
+    st.session_state[key] = row.version
+
+
+def show_notice() -> None:
+    """Tell what the last action did, once."""
+    notice = st.session_state.pop(_NOTICE, None)
+    if notice:
+        st.success(notice, icon=":material/check_circle:")
+
+
+def pager(t: Translator, total: int, size: int, key: str) -> int:
+    """Show page numbers if there is more than one page; return the offset of the first row."""
+    pages = max(1, -(-total // size))
+    if pages == 1:
+        return 0
+    if st.session_state.get(key, 1) > pages:
+        st.session_state[key] = pages
+    with st.container(horizontal=True, vertical_alignment="center"):
+        number = st.pagination(pages, key=key)
+        st.caption(t("{total} in all", total=t.number(total)))
+    return (int(number) - 1) * size
+
+
+def rule_badges(t: Translator, row: RuleRow) -> None:
+    """Show a rule's state, domain and how it came about."""
+    with st.container(horizontal=True, gap="small"):
+        badge(t, STATES, STATE_LOOKS, row.state)
+        if row.domain:
+            st.badge(plain(row.domain), color="gray", icon=":material/category:")
+        if row.approved_by:
+            st.badge(
+                t("Approved by {name}", name=plain(row.approved_by)),
+                color="gray",
+                icon=":material/how_to_reg:",
+            )
+
+
+def rule_figures(t: Translator, row: RuleRow) -> str:
+    """Say a rule's statistics in one line."""
+    rate = row.success
+    return " · ".join(
+        (
+            t("success with it {rate}", rate=t.interval(rate.value, rate.low, rate.high, rate.n)),
+            t("reward {delta} against the type's baseline", delta=t.signed(row.avg_delta)),
+            t.plural("{n} verified success", "{n} verified successes", row.verified),
+        )
+    )
+
+
+def rate_card(t: Translator, name: str, row: RuleRow) -> None:
+    """Show the success rate of episodes with a rule as a figure with its interval and n below."""
+    rate = row.success
+    with st.container(border=True, height="stretch"):
+        st.metric(name, t.number(rate.value, 2) if rate.n >= TOO_FEW else "–")
+        st.caption(t.interval(rate.value, rate.low, rate.high, rate.n))
+
+
+def digest_card(t: Translator, card: DigestCard) -> None:
+    """Show a digest with its outcome and the way to the whole episode."""
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            badge(t, GRADES, GRADE_LOOKS, card.grade)
+            st.caption(
+                t("reward {reward}", reward=t.number(card.reward, 2))
+                + " · "
+                + t.plural("{n} turn", "{n} turns", card.turns)
+            )
+        st.text(card.digest or t("This episode has no digest yet."))
+        episode_link(t, card.episode_id)
+
+
+def episode_link(t: Translator, episode_id: str, name: str = "") -> None:
+    """Link to an episode's reader."""
+    st.page_link(
+        "episodes.py",
+        label=name or t("Read the episode"),
+        icon=":material/article:",
+        query_params={"episode": episode_id, "lang": t.language},
+    )
+
+
+def rule_link(t: Translator, row_id: str, name: str) -> None:
+    """Link to a rule's page in the library."""
+    st.page_link(
+        "library.py",
+        label=plain(name),
+        icon=":material/rule:",
+        query_params={"rule": row_id, "lang": t.language},
+    )

@@ -1,0 +1,56 @@
+"""Pages run on a database of their own, at a fixed language, without the loop."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from core.clock import utc_now
+from core.db import Database, open_database
+from tests.support.sample_data import fill
+
+SHELL = Path(__file__).resolve().parents[2] / "pages" / "shell.py"
+
+OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    """An empty database that the pages open too."""
+    url = f"sqlite:///{tmp_path}/pages.db"
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DATABASE_URL", url)
+    st.cache_resource.clear()
+    opened = open_database(url)
+    yield opened
+    opened.close()
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def sample(database: Database) -> Database:
+    """The same database with eight rounds of work in it."""
+    fill(database, now=utc_now())
+    return database
+
+
+@pytest.fixture
+def open_page(database: Database) -> OpenPage:
+    """Open a page by name, in a language, with further query parameters."""
+
+    def open_(page: str = "overview", language: str = "en", **query: str) -> AppTest:
+        at = AppTest.from_file(SHELL, default_timeout=30)
+        at.query_params["lang"] = language
+        at.run()
+        if page != "overview" or query:
+            at.switch_page(f"{page}.py")
+            at.query_params["lang"] = language
+            for name, value in query.items():
+                at.query_params[name] = value
+            at.run()
+        return at
+
+    return open_
