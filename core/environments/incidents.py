@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.environments.incidents_content import Observation, fill, load_types, load_world
+from core.environments.incidents_content import DiagnosisTool, Observation, fill, load_types, load_world
 from core.environments.incidents_schedule import Case, load_cases
 from core.environments.incidents_scoring import Effect, Score
 from core.environments.protocol import Action, StepResult, TaskSpec, ToolSpec
@@ -62,7 +62,7 @@ class Incidents:
         return (case.task for case in load_cases().values())
 
     def reset(self, task: TaskSpec, seed: int) -> str:
-        """Begin a task; the query says it all, so the first observation is ''.
+        """Begin a task; the first observation names the parts involved.
 
         Raises:
             UserError: the task is not one of this world's.
@@ -71,7 +71,7 @@ class Incidents:
         if case is None:
             raise UserError("The environment incidents has no task {task}.", task=task.id)
         self._episode = _Episode(case, seed)
-        return ""
+        return self._world.opening.format(parts=", ".join(case.kind.topology))
 
     def step(self, action: Action) -> StepResult:
         """Look at a component or apply a remedy; see Environment.step."""
@@ -115,10 +115,10 @@ class Incidents:
         problem = _argument_problem(spec, action.arguments)
         if problem:
             return problem
-        component = action.arguments["component"]
-        look = self._world.tools.get(spec.name)
-        if look and component not in look.components:
-            return f"{spec.name} does not work on {component}; it works on: {', '.join(look.components)}"
+        component, remedy = action.arguments["component"], action.arguments.get("remedy")
+        kind = self._world.remedies[remedy] if remedy else self._world.tools[spec.name]
+        if component not in kind.components:
+            return f"{remedy or spec.name} does not work on {component}; it works on: {', '.join(kind.components)}"
         if component not in case.kind.topology:
             return f"this incident involves no {component}; it involves: {', '.join(case.kind.topology)}"
         return ""
@@ -147,15 +147,23 @@ def _tool_specs() -> tuple[ToolSpec, ...]:
     remedy = {
         "type": "string",
         "enum": list(world.remedies),
-        "description": " ".join(f"{name}: {text}" for name, text in world.remedies.items()),
+        "description": " ".join(
+            f"{name} (on {' or '.join(kind.components)}): {kind.description}" for name, kind in world.remedies.items()
+        ),
     }
     looks = [
-        ToolSpec(name, tool.description, _object_schema({"component": component}))
+        ToolSpec(name, _look_description(name, tool), _object_schema({"component": component}))
         for name, tool in world.tools.items()
     ]
     apply = world.remedy_tool
     schema = _object_schema({"remedy": remedy, "component": component})
     return (*looks, ToolSpec(apply.name, apply.description, schema))
+
+
+def _look_description(name: str, tool: DiagnosisTool) -> str:
+    """Say where a tool works if it works on few parts; the rest an agent finds out."""
+    few = len(tool.components) <= 3
+    return tool.description + (f" {name} (on {' or '.join(tool.components)})." if few else "")
 
 
 def _object_schema(properties: dict[str, Any]) -> dict[str, Any]:

@@ -35,6 +35,13 @@ class DiagnosisTool(_Content):
     components: tuple[Component, ...]
 
 
+class RemedyKind(_Content):
+    """A remedy, and the components it can be applied to."""
+
+    description: str
+    components: tuple[Component, ...]
+
+
 class RemedyTool(_Content):
     """The one tool that changes something."""
 
@@ -56,9 +63,10 @@ class World(_Content):
     components: dict[Component, str]
     tools: dict[str, DiagnosisTool]
     remedy_tool: RemedyTool
-    remedies: dict[str, str] = Field(description="Name to neutral description.")
+    remedies: dict[str, RemedyKind] = Field(description="By name; descriptions are neutral.")
     names: dict[str, Texts] = Field(description="Pools of flavour names.")
     noise: dict[str, Texts] = Field(description="By tool, what a look at an uninvolved component shows.")
+    opening: str
     unchanged: Texts
     resolved: Texts
 

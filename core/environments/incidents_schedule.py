@@ -26,6 +26,7 @@ from core.ids import derive_seed
 _TRAIN_TASKS = 30
 _HELD_OUT_TASKS = 10
 _END = 1.3
+_REDRAWS = 1000
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,6 @@ def load_cases() -> Mapping[str, Case]:
     return cases
 
 
-_REDRAWS = 1000
-
-
 def _slots(world: World, kind: IncidentType, start: float) -> Iterator[_Slot]:
     rng = random.Random(derive_seed(world.seed, "schedule", kind.name))
     if kind.phase == "held_out":
@@ -100,15 +98,7 @@ def _case(world: World, slot: _Slot, number: int, queries: Set[str]) -> Case:
     task_id = f"inc-{number + 1:04d}"
     rng = random.Random(derive_seed(world.seed, "alert", task_id))
     alert = slot.kind.alerts[slot.variant]
-    names = draw_names(world, rng)
-    query = fill(alert.text, names, rng)
-    for _ in range(_REDRAWS):
-        if query not in queries:  # a held-out task must not repeat a training task word for word
-            break
-        names = draw_names(world, rng)
-        query = fill(alert.text, names, rng)
-    else:
-        raise ValueError(f"{slot.kind.name}: the alert '{alert.text}' has too few places to make it new each time")
+    names, query = _new_query(world, alert, rng, queries)
     task = TaskSpec(
         id=task_id,
         type=slot.kind.name,
@@ -117,3 +107,15 @@ def _case(world: World, slot: _Slot, number: int, queries: Set[str]) -> Case:
         split=slot.split,
     )
     return Case(task, slot.kind, alert, names)
+
+
+def _new_query(
+    world: World, alert: Alert, rng: random.Random, queries: Set[str]
+) -> tuple[Mapping[str, str], str]:
+    """Draw names and numbers until the alert differs from all before; no task repeats another."""
+    for _ in range(_REDRAWS):
+        names = draw_names(world, rng)
+        query = fill(alert.text, names, rng)
+        if query not in queries:
+            return names, query
+    raise ValueError(f"too few names and numbers to make this alert new each time: {alert.text}")

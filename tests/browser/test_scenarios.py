@@ -35,7 +35,7 @@ def test_every_page_opens_in_each_language(
     for page, title in zip(PAGES, titles, strict=True):
         tab.goto(f"{product.url}/{page}?lang={language}")
         expect(heading(tab, title)).to_be_visible()
-        expect(tab.get_by_text("Simulated model" if language == "en" else "模拟模型")).to_be_visible()
+        expect(tab.get_by_text("Simulated model" if language == "en" else "模拟模型").first).to_be_visible()
         healthy(tab)
 
 

@@ -22,7 +22,8 @@ def _task(kind: str) -> TaskSpec:
 
 def _opened(task: TaskSpec, seed: int = 1) -> Incidents:
     environment = Incidents()
-    assert environment.reset(task, seed) == ""
+    parts = ", ".join(load_types()[task.type].topology)
+    assert environment.reset(task, seed) == f"Parts involved: {parts}."
     return environment
 
 
@@ -34,9 +35,18 @@ def _apply(remedy: str, component: str) -> Action:
     return Action("apply_remedy", {"remedy": remedy, "component": component})
 
 
-def _harmless(task: TaskSpec) -> str:
+def _parts(task: TaskSpec, remedy: str) -> list[str]:
+    """Parts of the incident that a remedy can be applied to."""
+    fitting = load_world().remedies[remedy].components
+    return [role for role in load_types()[task.type].topology if role in fitting]
+
+
+def _harmless(task: TaskSpec) -> Action:
+    """A legal remedy that is neither the right nor the harmful one."""
     hidden = solution(task.id)
-    return next(name for name in load_world().remedies if name not in (hidden.remedy, hidden.wrong))
+    others = [name for name in load_world().remedies if name not in (hidden.remedy, hidden.wrong)]
+    name = next(name for name in others if _parts(task, name))
+    return _apply(name, _parts(task, name)[0])
 
 
 def test_it_is_an_environment_with_six_tools_to_look_and_one_to_act():
@@ -67,9 +77,9 @@ def test_every_decisive_place_counts_once(kind):
 
 
 @pytest.mark.parametrize("kind", load_types())
-def test_the_wrong_fix_harms_on_any_part_and_a_second_time_ends_it(kind):
+def test_the_wrong_fix_harms_wherever_it_can_be_applied_and_a_second_time_ends_it(kind):
     task = _task(kind)
-    for component in load_types()[kind].topology:
+    for component in _parts(task, solution(task.id).wrong):
         environment = _opened(task)
         environment.step(_look(*solution(task.id).decisive[0]))
         harmed = environment.step(_apply(solution(task.id).wrong, component))
@@ -81,7 +91,7 @@ def test_the_wrong_fix_harms_on_any_part_and_a_second_time_ends_it(kind):
 def test_the_right_remedy_on_another_part_has_no_effect():
     task = _task("slow_query")
     environment = _opened(task)
-    missed = environment.step(_apply("rebuild_index", "service"))
+    missed = environment.step(_apply("rebuild_index", "cache"))
     assert "no effect" in missed.observation
     assert (missed.reward, missed.done, missed.failed) == (0.0, False, False)
     assert environment.step(_apply("rebuild_index", "database")).reward == 0.6
@@ -96,7 +106,7 @@ def test_the_right_remedy_after_a_harmful_one_gives_what_is_left():
 def test_three_wrong_remedies_end_the_incident_and_nothing_can_follow():
     task = _task("cache_stampede")
     environment = _opened(task)
-    results = [environment.step(_apply(_harmless(task), "service")) for _ in range(3)]
+    results = [environment.step(_harmless(task)) for _ in range(3)]
     assert [result.done for result in results] == [False, False, True]
     after = environment.step(_apply("stagger_expiry", "cache"))
     assert (after.reward, after.done, after.failed) == (0.0, True, True)
@@ -114,7 +124,11 @@ BAD_CALLS = [
     (Action("list_deploys", {"component": "database"}), "service, upstream, gateway"),
     (Action("apply_remedy", {"component": "service"}), "rebuild_index"),
     (Action("apply_remedy", {"remedy": "pray", "component": "service"}), "rebuild_index"),
-    (Action("apply_remedy", {"remedy": "rebuild_index", "component": "upstream"}), "service, database"),
+    (Action("apply_remedy", {"remedy": "rebuild_index", "component": "upstream"}), "database, cache"),
+    (
+        Action("apply_remedy", {"remedy": "trim_archives", "component": "host"}),
+        "service, database, cache, gateway",
+    ),
 ]
 
 
@@ -142,7 +156,7 @@ def test_a_task_of_another_world_is_refused():
 
 def test_the_same_task_and_seed_give_the_same_episode():
     task = TASKS[17]
-    actions = [_look("query_metrics", role) for role in ROLES] + [_apply(_harmless(task), "service")]
+    actions = [_look("query_metrics", role) for role in ROLES] + [_harmless(task)]
     runs = [
         [environment.step(action) for action in actions] for environment in (_opened(task), _opened(task))
     ]
@@ -181,9 +195,8 @@ def test_nothing_an_agent_sees_gives_the_solution_away():
             for tool in environment.tools[:6]
             for role in ROLES
         ]
-        seen += [
-            environment.step(_apply(name, "service")).observation for name in (_harmless(task), hidden.wrong)
-        ]
+        harmful = _apply(hidden.wrong, _parts(task, hidden.wrong)[0])
+        seen += [environment.step(action).observation for action in (_harmless(task), harmful)]
         assert not any(hidden.remedy in text or hidden.wrong in text for text in seen)
 
 

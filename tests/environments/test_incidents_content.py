@@ -59,6 +59,8 @@ def test_names_refer_to_what_the_world_knows():
         assert kind.remedy.name != kind.wrong.name
         assert kind.topology[0] == "service"
         assert kind.remedy.component in kind.topology
+        assert kind.remedy.component in world.remedies[kind.remedy.name].components
+        assert set(world.remedies[kind.wrong.name].components) & set(kind.topology)
 
 
 def test_the_world_has_six_tools_that_look_and_one_that_acts():
@@ -178,7 +180,7 @@ def test_shared_texts_point_at_no_remedy():
 def test_descriptions_of_remedies_share_no_signature_phrase():
     for kind in TYPES:
         for phrase in (*kind.signatures.alert, *kind.signatures.evidence):
-            assert not any(phrase in text.lower() for text in load_world().remedies.values())
+            assert not any(phrase in known.description.lower() for known in load_world().remedies.values())
 
 
 def test_fill_draws_whole_and_decimal_numbers_within_their_bounds():

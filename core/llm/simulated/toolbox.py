@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -50,9 +51,23 @@ class Toolbox:
 
     def __init__(self, tools: Sequence[Mapping[str, Any]]) -> None:
         functions = [tool["function"] for tool in tools]
+        self._text = json.dumps(functions)
         self.options = tuple(itertools.chain.from_iterable(_options(function) for function in functions))
         self.identifiers = tuple(
             sorted({name for option in self.options for name in option.names if name}, key=len, reverse=True)
+        )
+
+    @cached_property
+    def places(self) -> dict[str, frozenset[str]]:
+        """Where a value can be used, as far as a description says so: "name (on this or that)"."""
+        found = re.findall(r"(\w+) \(on ([a-z_ ,]+)\)", self._text)
+        return {name: frozenset(re.split(r" or |, ", listed)) for name, listed in found}
+
+    @cached_property
+    def sensible(self) -> tuple[Option, ...]:
+        """The options that no description rules out."""
+        return tuple(
+            option for option in self.options if not option.place or option.place in self.places.get(option.main, {option.place})
         )
 
     @cached_property
