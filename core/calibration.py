@@ -78,10 +78,7 @@ class Calibration:
 
     def entry(self) -> dict[str, object]:
         """Return what ``data/embeddings.json`` holds for the model."""
-        fits = {
-            name: {key: round(value, 4) for key, value in asdict(fit).items()}
-            for name, fit in self.fits.items()
-        }
+        fits = {name: {key: round(value, 4) for key, value in asdict(fit).items()} for name, fit in self.fits.items()}
         return {"thresholds": asdict(self.thresholds), "measured": fits}
 
 

@@ -125,9 +125,7 @@ class Embedder:
         with self._database.read() as session:
             for start in range(0, len(hashes), _HASHES_PER_STATEMENT):
                 part = hashes[start : start + _HASHES_PER_STATEMENT]
-                query = select(Embedding).where(
-                    Embedding.model == self.model, col(Embedding.text_hash).in_(part)
-                )
+                query = select(Embedding).where(Embedding.model == self.model, col(Embedding.text_hash).in_(part))
                 for row in session.exec(query):
                     found[row.text_hash] = np.frombuffer(row.vector, dtype="<f4")
         return found

@@ -104,9 +104,7 @@ class Translator:
         if usd is None:
             return "–"
         pattern = "¤#,##0." + "0" * digits
-        return str(
-            numbers.format_currency(usd, "USD", format=pattern, locale=self._locale, currency_digits=False)
-        )
+        return str(numbers.format_currency(usd, "USD", format=pattern, locale=self._locale, currency_digits=False))
 
     def moment(self, moment: datetime | None) -> str:
         """Write a date with its time to the minute, in this translator's time zone; '–' for none."""
@@ -128,9 +126,7 @@ class Translator:
                 return " ".join(parts)
         return self._unit(seconds, "second")
 
-    def interval(
-        self, value: float | None, low: float | None, high: float | None, n: int, digits: int = 2
-    ) -> str:
+    def interval(self, value: float | None, low: float | None, high: float | None, n: int, digits: int = 2) -> str:
         """Write an estimate with its 95 % interval and n, e.g. ``0.62 (0.49–0.74, n = 60)``.
 
         Below ``TOO_FEW`` observations it says that they are too few to tell instead.
@@ -153,11 +149,7 @@ class Translator:
         return ("−" if round(value, digits) < 0 else "") + self.number(abs(value), digits)
 
     def _unit(self, count: int, unit: _Unit) -> str:
-        return str(
-            dates.format_timedelta(
-                _length(count, unit), granularity=unit, threshold=10**9, locale=self._locale
-            )
-        )
+        return str(dates.format_timedelta(_length(count, unit), granularity=unit, threshold=10**9, locale=self._locale))
 
 
 def _length(count: int, unit: str) -> timedelta:

@@ -36,9 +36,7 @@ class PackagedE5(InputModule):
         """Length of a vector."""
         return int(self._engine.dim)
 
-    def preprocess(
-        self, inputs: Sequence[Any], prompt: str | None = None, **_kwargs: Any
-    ) -> dict[str, torch.Tensor]:
+    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **_kwargs: Any) -> dict[str, torch.Tensor]:
         """Encode; the engine itself puts e5's prefix ``query: `` or ``passage: `` before each text."""
         with self._turn:
             vectors = self._engine.encode(list(inputs), is_query=prompt == _QUERY_PROMPT)

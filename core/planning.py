@@ -24,32 +24,20 @@ class Workload(BaseModel):
     tasks: int = Field(1200, ge=0, description="Training tasks per iteration.")
     iterations: int = Field(3, ge=0, description="Learning iterations over all tasks.")
     rollouts_per_task: int = Field(1, ge=1, description="Rollouts of each task per iteration.")
-    calls_per_rollout: float = Field(
-        6, ge=0, description="Model calls (turns) in one rollout: 7,200 for 1,200 tasks."
-    )
-    rollout_input: float = Field(
-        3500, ge=0, description="Input tokens of a rollout call: 25.2 M for 7,200 calls."
-    )
-    rollout_output: float = Field(
-        350, ge=0, description="Output tokens of a rollout call: 2.52 M for 7,200 calls."
-    )
+    calls_per_rollout: float = Field(6, ge=0, description="Model calls (turns) in one rollout: 7,200 for 1,200 tasks.")
+    rollout_input: float = Field(3500, ge=0, description="Input tokens of a rollout call: 25.2 M for 7,200 calls.")
+    rollout_output: float = Field(350, ge=0, description="Output tokens of a rollout call: 2.52 M for 7,200 calls.")
     tasks_per_reflection: int = Field(20, ge=1, description="Tasks that one reflection contrasts: 60 calls.")
     reflection_input: float = Field(12000, ge=0, description="Input tokens of a reflection: 0.72 M for 60.")
     reflection_output: float = Field(1500, ge=0, description="Output tokens of a reflection: 0.09 M for 60.")
     verifications_per_task: float = Field(1, ge=0, description="Verifications of each task per iteration.")
-    verification_input: float = Field(
-        2500, ge=0, description="Input tokens of a verification: 9.0 M for 3,600."
-    )
-    verification_output: float = Field(
-        200, ge=0, description="Output tokens of a verification: 0.72 M for 3,600."
-    )
+    verification_input: float = Field(2500, ge=0, description="Input tokens of a verification: 9.0 M for 3,600.")
+    verification_output: float = Field(200, ge=0, description="Output tokens of a verification: 0.72 M for 3,600.")
     retrievals_per_task: float = Field(
         6, ge=0, description="Retrievals per task and iteration; rollouts of one task share them (cached)."
     )
     retrieval_input: float = Field(300, ge=0, description="Input tokens of a retrieval: 6.5 M for 21,600.")
-    gate_tasks: int = Field(
-        0, ge=0, description="Held-out tasks evaluated per iteration and arm; 0: no gate."
-    )
+    gate_tasks: int = Field(0, ge=0, description="Held-out tasks evaluated per iteration and arm; 0: no gate.")
     gate_arms: int = Field(
         4, ge=0, description="Evaluations of each held-out task: before, after, repeat (noise floor), empty."
     )

@@ -70,9 +70,7 @@ class EmbeddingSettings(_Group):
 class EnvironmentSettings(_Group):
     """Where tasks come from (design section 2)."""
 
-    name: str = Field(
-        "incidents", description="'incidents', 'recorded:NAME' for imported episodes, or 'module:Class'."
-    )
+    name: str = Field("incidents", description="'incidents', 'recorded:NAME' for imported episodes, or 'module:Class'.")
 
 
 class AgentSettings(_Group):
@@ -147,7 +145,7 @@ class RetrievalSettings(_Group):
 class RoundSettings(_Group):
     """The learning round (design section 8)."""
 
-    tasks: int = Field(24, ge=1, le=1000, description="Training tasks rolled out per round.")
+    tasks: int = Field(40, ge=1, le=1000, description="Training tasks rolled out per round.")
     share_current: float = Field(0.7, ge=0, le=1, description="Share of tasks taken from the newest unseen.")
     share_history: float = Field(0.2, ge=0, le=1, description="Share taken from seen ones; the rest is edge.")
     trigger_episodes: int = Field(20, ge=1, description="New outside episodes that start a round.")
@@ -196,7 +194,11 @@ class Settings(BaseSettings):
     """All settings; immutable, read once at the edge and passed down."""
 
     model_config = SettingsConfigDict(
-        env_prefix="RULEWRIGHT_", env_nested_delimiter="__", env_file=".env", extra="ignore", frozen=True,
+        env_prefix="RULEWRIGHT_",
+        env_nested_delimiter="__",
+        env_file=".env",
+        extra="ignore",
+        frozen=True,
         populate_by_name=True,
     )
 

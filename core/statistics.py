@@ -61,9 +61,7 @@ def bootstrap_mean_of_counts(counts: Mapping[float, int], *, seed: int, samples:
     return Interval(float(weights @ values / n), float(low), float(high), n)
 
 
-def paired_bootstrap(
-    before: Sequence[float], after: Sequence[float], *, seed: int, samples: int = 2000
-) -> Interval:
+def paired_bootstrap(before: Sequence[float], after: Sequence[float], *, seed: int, samples: int = 2000) -> Interval:
     """Interval of the mean of ``after - before`` over pairs; both have equal length, one value a task."""
     if len(before) != len(after):
         raise ValueError("paired values need equal lengths")

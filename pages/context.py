@@ -7,8 +7,10 @@ import streamlit as st
 
 from core.clock import Clock, utc_now
 from core.db import Database, open_database
+from core.errors import UserError
 from core.i18n import Translator, choose_language
 from core.settings import Settings, load_settings
+from core.views.loop import current_settings
 
 ACTOR = "local"
 """Who acts while there is no sign-in: whoever sits at this machine, since only loopback is served."""
@@ -34,6 +36,15 @@ def context() -> Context:
     """
     settings = load_settings()
     return Context(settings, open_database(settings.database_url))
+
+
+def settings_now(app: Context) -> Settings:
+    """Return the settings in force; those of the start if a stored change is unusable (Loop says so)."""
+    try:
+        with app.database.read() as session:
+            return current_settings(session, app.settings)
+    except UserError:
+        return app.settings
 
 
 def visitor_language(configured: str) -> str:

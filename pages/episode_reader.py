@@ -80,9 +80,7 @@ def _rules(t: Translator, story: EpisodeStory) -> None:
         _rule(t, rule, place)
     if others:
         with st.expander(
-            t.plural(
-                "{n} retrieved rule not in the prompt", "{n} retrieved rules not in the prompt", len(others)
-            )
+            t.plural("{n} retrieved rule not in the prompt", "{n} retrieved rules not in the prompt", len(others))
         ):
             for rule in others:
                 _rule(t, rule, None)
@@ -108,9 +106,7 @@ def _served(t: Translator, rule: ServedRule) -> str:
         t("version {number}", number=t.number(rule.served_version)),
     ]
     if rule.version != rule.served_version:
-        facts.append(
-            t("now version {number}: the exact text is in the system prompt", number=t.number(rule.version))
-        )
+        facts.append(t("now version {number}: the exact text is in the system prompt", number=t.number(rule.version)))
     if rule.verified:
         facts.append(t("counted as a verified success"))
     return " · ".join(facts)

@@ -33,9 +33,7 @@ def _close() -> None:
 
 
 def _choice(name: str, key: str, options: dict[str, str]) -> str | None:
-    chosen = st.selectbox(
-        name, list(options), format_func=options.__getitem__, key=key, persist_state="session"
-    )
+    chosen = st.selectbox(name, list(options), format_func=options.__getitem__, key=key, persist_state="session")
     return chosen or None
 
 
@@ -51,15 +49,11 @@ def _list(app: Context, t: Translator) -> None:
             title=t("No episodes yet"),
             icon=":material/forum:",
         )
-        st.page_link(
-            "loop.py", label=t("Open Loop"), icon=":material/autorenew:", query_params={"lang": t.language}
-        )
+        st.page_link("loop.py", label=t("Open Loop"), icon=":material/autorenew:", query_params={"lang": t.language})
         return
     found = _filtered(app, t, choices)
     if not found.items:
-        st.info(
-            t("No episode fits these filters. Choose “All” in one of them."), icon=":material/search_off:"
-        )
+        st.info(t("No episode fits these filters. Choose “All” in one of them."), icon=":material/search_off:")
     for row in found.items:
         _row(t, row)
 
@@ -68,15 +62,11 @@ def _filtered(app: Context, t: Translator, choices: EpisodeChoices) -> Page[Epis
     every = {_EVERY: t("All")}
     first, second, third, fourth = st.columns(4)
     with first:
-        number = _choice(
-            t("Round"), "episodes_round", every | {str(one): t.number(one) for one in choices.rounds}
-        )
+        number = _choice(t("Round"), "episodes_round", every | {str(one): t.number(one) for one in choices.rounds})
     with second:
         arm = _choice(t("Kind"), "episodes_arm", every | {arm: label(t, ARM_NAMES, arm) for arm in ARMS})
     with third:
-        grade = _choice(
-            t("Grade"), "episodes_grade", every | {grade: label(t, GRADE_NAMES, grade) for grade in GRADES}
-        )
+        grade = _choice(t("Grade"), "episodes_grade", every | {grade: label(t, GRADE_NAMES, grade) for grade in GRADES})
     with fourth:
         environment = _choice(
             t("Environment"), "episodes_environment", every | {one: one for one in choices.environments}

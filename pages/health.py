@@ -74,9 +74,7 @@ def _chart(t: Translator, metric: str, rows: list[HealthRow]) -> None:
     if not drawn:
         st.caption(t("Nothing measured yet. The first round fills this chart."))
         return
-    st.caption(
-        t("Held-out tasks with the library and without; dotted: training tasks. Bands: 95 % intervals.")
-    )
+    st.caption(t("Held-out tasks with the library and without; dotted: training tasks. Bands: 95 % intervals."))
     figure = by_round(drawn, x_title=t("Round"), y_title=name, share=metric in _RATES)
     st.plotly_chart(
         figure,
@@ -93,9 +91,7 @@ def _arm_name(t: Translator, arm: str) -> str:
 
 
 def _table(t: Translator, rows: list[HealthRow], metric: str) -> list[dict[str, str]]:
-    rounds = sorted(
-        {row.round for row in rows if row.metric == metric and row.round is not None}, reverse=True
-    )
+    rounds = sorted({row.round for row in rows if row.metric == metric and row.round is not None}, reverse=True)
     found = {(row.round, row.arm): row for row in rows if row.metric == metric}
     return [
         {t("Round"): t.number(number)}

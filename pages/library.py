@@ -58,16 +58,11 @@ def _list(app: Context, t: Translator) -> None:
         counts = library_counts(session)
     if not sum(counts.by_state.values()):
         st.info(
-            t(
-                "Rules are written by learning rounds. "
-                "Start one on the page Loop; what it learns appears here."
-            ),
+            t("Rules are written by learning rounds. Start one on the page Loop; what it learns appears here."),
             title=t("The library is empty"),
             icon=":material/library_books:",
         )
-        st.page_link(
-            "loop.py", label=t("Open Loop"), icon=":material/autorenew:", query_params={"lang": t.language}
-        )
+        st.page_link("loop.py", label=t("Open Loop"), icon=":material/autorenew:", query_params={"lang": t.language})
         return
     state, domain, text = _filters(t, counts)
     with app.database.read() as session:

@@ -66,9 +66,7 @@ def _verdict(t: Translator, row: RoundRow) -> str:
     compared = t(
         "Reward on held-out tasks changed by {interval}; {repaired} tasks repaired, {regressed} regressed; "
         "McNemar p = {p}; noise floor {floor}",
-        interval=t.interval(
-            figures["value"], figures.get("low"), figures.get("high"), int(figures.get("n", 0)), 3
-        ),
+        interval=t.interval(figures["value"], figures.get("low"), figures.get("high"), int(figures.get("n", 0)), 3),
         repaired=t.number(figures.get("repaired")),
         regressed=t.number(figures.get("regressed")),
         p=t.number(figures.get("mcnemar_p"), 3),
@@ -79,9 +77,7 @@ def _verdict(t: Translator, row: RoundRow) -> str:
 
 def _gain(t: Translator, row: RoundRow) -> str:
     figures = row.gain
-    interval = t.interval(
-        figures.get("value"), figures.get("low"), figures.get("high"), int(figures.get("n", 0))
-    )
+    interval = t.interval(figures.get("value"), figures.get("low"), figures.get("high"), int(figures.get("n", 0)))
     return t("Gain over the empty library: {interval}", interval=interval)
 
 

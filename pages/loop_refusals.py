@@ -21,12 +21,7 @@ def show_refusals(app: Context, t: Translator) -> None:
         offset = pager(t, total, _ROWS, "loop_refusals_page")
         found = refusals(session, limit=_ROWS, offset=offset)
     if not found.items:
-        st.info(
-            t(
-                "Nothing was refused so far. "
-                "Drafts that are vague, tied to one case or unsafe would appear here."
-            )
-        )
+        st.info(t("Nothing was refused so far. Drafts that are vague, tied to one case or unsafe would appear here."))
     for row in found.items:
         with st.container(border=True):
             _refusal(app, t, row)
@@ -43,10 +38,6 @@ def _refusal(app: Context, t: Translator, row: RefusalRow) -> None:
         st.caption(f"{detector}: {plain(t.message(reason))}")
     if row.revived_as:
         rule_link(t, row.revived_as, t("Revived as a candidate"))
-    elif st.button(
-        t("Make it a candidate all the same"), key=f"loop_revive_{row.id}", icon=":material/undo:"
-    ):
-        action = partial(
-            curation.revive_refusal, app.database, refusal_id=row.id, actor=ACTOR, clock=app.clock
-        )
+    elif st.button(t("Make it a candidate all the same"), key=f"loop_revive_{row.id}", icon=":material/undo:"):
+        action = partial(curation.revive_refusal, app.database, refusal_id=row.id, actor=ACTOR, clock=app.clock)
         perform(t, action, t("Now a candidate: {name}", name=plain(name)))

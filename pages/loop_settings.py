@@ -26,9 +26,7 @@ CHOICES = {
 
 def show_settings(app: Context, t: Translator) -> None:
     """Show one form per group of settings; they take effect with the next round."""
-    st.caption(
-        t("Changes take effect with the next round. What needs a restart is in the environment or in .env.")
-    )
+    st.caption(t("Changes take effect with the next round. What needs a restart is in the environment or in .env."))
     try:
         with app.database.read() as session:
             rows = settings_in_force(session, app.settings)
@@ -104,7 +102,5 @@ def _help(t: Translator, row: SettingRow) -> str:
     elif row.low is not None:
         facts.append(t("at least {low}", low=f"{row.low:g}"))
     if row.changed_by is not None:
-        facts.append(
-            t("changed by {name}, {moment}", name=plain(row.changed_by), moment=t.moment(row.changed_at))
-        )
+        facts.append(t("changed by {name}, {moment}", name=plain(row.changed_by), moment=t.moment(row.changed_at)))
     return " · ".join(facts)

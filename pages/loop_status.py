@@ -16,9 +16,7 @@ _REFRESH_S = 3
 _PROGRESS = re.compile(r"(?P<phase>\w+)/(?P<done>\d+)/(?P<total>\d+)/\d+")
 
 _EXPLAINED = {
-    "slow": mark(
-        "Its last sign of life is late; a long model call does that. If it stays so, look at the log."
-    ),
+    "slow": mark("Its last sign of life is late; a long model call does that. If it stays so, look at the log."),
     "stopped": mark("No process runs the loop. Start the product again, or run: python -m core run"),
 }
 
@@ -27,9 +25,7 @@ def read_loop(app: Context) -> LoopState:
     """Read the loop's state now."""
     loop = app.settings.loop
     with app.database.read() as session:
-        return loop_state(
-            session, now=app.clock(), heartbeat_s=loop.heartbeat_s, lease_ttl_s=loop.lease_ttl_s
-        )
+        return loop_state(session, now=app.clock(), heartbeat_s=loop.heartbeat_s, lease_ttl_s=loop.lease_ttl_s)
 
 
 @st.fragment(run_every=_REFRESH_S)
@@ -43,9 +39,7 @@ def loop_status() -> None:
     if state.status in _EXPLAINED:
         st.caption(t(_EXPLAINED[state.status]))
     if state.reason:
-        st.warning(
-            t("The loop paused itself: {reason}", reason=t(state.reason)), icon=":material/pause_circle:"
-        )
+        st.warning(t("The loop paused itself: {reason}", reason=t(state.reason)), icon=":material/pause_circle:")
 
 
 def loop_controls(app: Context, t: Translator, key: str) -> None:

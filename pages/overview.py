@@ -7,7 +7,7 @@ from core.views.health import Gain, gain, health_rows
 from core.views.library import STATES, LibraryCounts, library_counts
 from core.views.review import queue
 from core.views.spend import Spend, spend
-from pages.context import Context, context, translator
+from pages.context import Context, context, settings_now, translator
 from pages.health import health_cards, health_charts
 from pages.labels import PURPOSES, STATE_LOOKS, label
 from pages.labels import STATES as STATE_NAMES
@@ -27,9 +27,7 @@ def _introduction(app: Context, t: Translator) -> None:
             "Rulewright lets an agent get better without retraining it: it contrasts episodes that succeeded "
             "with episodes that failed, writes short rules, and tests them on tasks it never learned from."
         )
-        shown = t(
-            "The figures below compare the agent with its rules to the same agent without any, by round."
-        )
+        shown = t("The figures below compare the agent with its rules to the same agent without any, by round.")
         st.markdown(f"{what} {shown} {_next_step(t, waiting)}")
         page, name = ("review.py", t("Open Review")) if waiting else ("loop.py", t("Open Loop"))
         st.page_link(page, label=name, icon=":material/arrow_forward:", query_params={"lang": t.language})
@@ -63,9 +61,7 @@ def _figures() -> None:
 
 
 def _gain(t: Translator, measured: Gain | None) -> None:
-    help_ = t(
-        "Held-out score with the library minus the score with an empty one, on the same tasks and seeds."
-    )
+    help_ = t("Held-out score with the library minus the score with an empty one, on the same tasks and seeds.")
     if measured is None or measured.value is None:
         st.metric(t("Gain by the rules"), "–", help=help_)
         st.caption(t("No round has measured it yet."))
@@ -74,8 +70,7 @@ def _gain(t: Translator, measured: Gain | None) -> None:
     st.caption(t.interval(measured.value, measured.low, measured.high, measured.n))
     st.caption(
         t(
-            "Round {number}: {repaired} tasks repaired, {regressed} regressed; "
-            "McNemar p = {p}; noise floor {floor}",
+            "Round {number}: {repaired} tasks repaired, {regressed} regressed; McNemar p = {p}; noise floor {floor}",
             number=t.number(measured.round),
             repaired=t.number(measured.repaired),
             regressed=t.number(measured.regressed),
@@ -87,17 +82,14 @@ def _gain(t: Translator, measured: Gain | None) -> None:
 
 def _spend(app: Context, t: Translator, costs: Spend) -> None:
     st.metric(t("Spend"), t.money(costs.total.cost_usd), help=t("All model calls so far, from the ledger."))
-    limit = app.settings.budget.per_day_usd
+    limit = settings_now(app).budget.per_day_usd
     today = t.money(costs.today_usd)
     st.caption(
         t("Today {today}, no daily limit", today=today)
         if limit is None
         else t("Today {today} of {limit}", today=today, limit=t.money(limit))
     )
-    parts = [
-        f"{label(t, PURPOSES, purpose)} {t.money(usage.cost_usd)}"
-        for purpose, usage in costs.by_purpose.items()
-    ]
+    parts = [f"{label(t, PURPOSES, purpose)} {t.money(usage.cost_usd)}" for purpose, usage in costs.by_purpose.items()]
     st.caption(" · ".join(parts) or t("No model call yet."))
     st.caption(
         t(
@@ -109,9 +101,7 @@ def _spend(app: Context, t: Translator, costs: Spend) -> None:
 
 
 def _library(t: Translator, counts: LibraryCounts) -> None:
-    st.metric(
-        t("Rules in the library"), t.number(sum(counts.by_state.values()) - counts.by_state["archived"])
-    )
+    st.metric(t("Rules in the library"), t.number(sum(counts.by_state.values()) - counts.by_state["archived"]))
     with st.container(horizontal=True, gap="small"):
         for state in STATES:
             color, icon = STATE_LOOKS[state]
@@ -125,9 +115,7 @@ def main() -> None:
     st.title(t("Overview"), anchor=False)
     show_notice()
     _introduction(app, t)
-    with st.container(
-        border=True, horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
-    ):
+    with st.container(border=True, horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         with st.container(width="content"):
             loop_status()
         loop_controls(app, t, "overview")

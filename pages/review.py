@@ -80,16 +80,11 @@ def main() -> None:
         waiting = queue(session, limit=1, offset=place)
     if not waiting.items:
         st.info(
-            t(
-                "Candidate rules appear here after a learning round. "
-                "Start one on the page Loop, or come back later."
-            ),
+            t("Candidate rules appear here after a learning round. Start one on the page Loop, or come back later."),
             title=t("Nothing waits for you"),
             icon=":material/task_alt:",
         )
-        st.page_link(
-            "loop.py", label=t("Open Loop"), icon=":material/autorenew:", query_params={"lang": t.language}
-        )
+        st.page_link("loop.py", label=t("Open Loop"), icon=":material/autorenew:", query_params={"lang": t.language})
         return
     _show(app, t, waiting, place)
 

@@ -83,20 +83,14 @@ def _decide(app: Context, t: Translator, item: ProposalItem) -> None:
     if way == "refuse":
         _refuse(app, t, item, key)
     elif st.button(t("Accept"), type="primary", icon=":material/check:", key=f"{key}_accept", shortcut="a"):
-        action = partial(
-            curation.accept_proposal, app.database, proposal_id=item.id, actor=ACTOR, clock=app.clock
-        )
+        action = partial(curation.accept_proposal, app.database, proposal_id=item.id, actor=ACTOR, clock=app.clock)
         perform(t, action, t("Accepted: {name}", name=plain(item.rule.name)))
 
 
 def _refuse(app: Context, t: Translator, item: ProposalItem, key: str) -> None:
     with st.form(f"{key}_refusal", border=False):
-        reason = st.text_input(
-            t("Why?"), key=f"{key}_reason", help=t("Kept with the rule, so that others see why.")
-        )
-        sent = st.form_submit_button(
-            t("Refuse"), type="primary", icon=":material/block:", key=f"{key}_refuse"
-        )
+        reason = st.text_input(t("Why?"), key=f"{key}_reason", help=t("Kept with the rule, so that others see why."))
+        sent = st.form_submit_button(t("Refuse"), type="primary", icon=":material/block:", key=f"{key}_refuse")
     if sent and not reason:
         st.error(t("Give a reason first; one line is enough."), icon=":material/error:")
     elif sent:

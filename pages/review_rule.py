@@ -9,7 +9,7 @@ import streamlit as st
 from core import curation
 from core.i18n import Translator
 from core.views.review import ConflictCard, Contrast, RuleItem
-from pages.context import ACTOR, Context
+from pages.context import ACTOR, Context, settings_now
 from pages.labels import DETECTORS, FIELDS, ORIGINS, label
 from pages.widgets import digest_card, perform, plain, rate_card, rule_badges, rule_link, seen_version
 
@@ -52,7 +52,7 @@ def _origin(t: Translator, item: RuleItem) -> str:
 
 
 def _figures(app: Context, t: Translator, item: RuleItem) -> None:
-    row, needed = item.row, app.settings.lifecycle.verified_successes
+    row, needed = item.row, settings_now(app).lifecycle.verified_successes
     first, second, third = st.columns(3)
     first.metric(
         t("Verified successes"),
@@ -124,9 +124,7 @@ def _edit(app: Context, t: Translator, item: RuleItem, version: int) -> None:
     key = f"review_{item.row.id}"
     with st.form(f"{key}_form", border=False):
         content = _fields(t, item, key)
-        sent = st.form_submit_button(
-            t("Save and approve"), type="primary", icon=":material/check:", key=f"{key}_save"
-        )
+        sent = st.form_submit_button(t("Save and approve"), type="primary", icon=":material/check:", key=f"{key}_save")
     if sent:
         action = partial(
             curation.edit_and_approve,
@@ -141,25 +139,17 @@ def _edit(app: Context, t: Translator, item: RuleItem, version: int) -> None:
 
 
 def _fields(t: Translator, item: RuleItem, key: str) -> dict[str, Any]:
-    content: dict[str, Any] = {
-        "name": st.text_input(label(t, FIELDS, "name"), item.content.name, key=f"{key}_name")
-    }
+    content: dict[str, Any] = {"name": st.text_input(label(t, FIELDS, "name"), item.content.name, key=f"{key}_name")}
     for field in _LONG:
-        content[field] = st.text_area(
-            label(t, FIELDS, field), getattr(item.content, field), key=f"{key}_{field}"
-        )
+        content[field] = st.text_area(label(t, FIELDS, field), getattr(item.content, field), key=f"{key}_{field}")
     return content
 
 
 def _refuse(app: Context, t: Translator, item: RuleItem, version: int) -> None:
     key = f"review_{item.row.id}"
     with st.form(f"{key}_refusal", border=False):
-        reason = st.text_input(
-            t("Why?"), key=f"{key}_reason", help=t("Kept with the rule, so that others see why.")
-        )
-        sent = st.form_submit_button(
-            t("Refuse"), type="primary", icon=":material/block:", key=f"{key}_refuse"
-        )
+        reason = st.text_input(t("Why?"), key=f"{key}_reason", help=t("Kept with the rule, so that others see why."))
+        sent = st.form_submit_button(t("Refuse"), type="primary", icon=":material/block:", key=f"{key}_refuse")
     if sent and not reason:
         st.error(t("Give a reason first; one line is enough."), icon=":material/error:")
     elif sent:

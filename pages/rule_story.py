@@ -50,9 +50,7 @@ def _figures(t: Translator, story: RuleStory) -> None:
     first, second, third = st.columns(3)
     with first:
         rate_card(t, t("Success with it"), story.row)
-    second.metric(
-        t("Reward against the baseline"), t.signed(story.row.avg_delta), border=True, height="stretch"
-    )
+    second.metric(t("Reward against the baseline"), t.signed(story.row.avg_delta), border=True, height="stretch")
     third.metric(t("Verified successes"), t.number(story.row.verified), border=True, height="stretch")
 
 

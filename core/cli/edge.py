@@ -44,9 +44,7 @@ def opened(settings: Settings) -> Iterator[Database]:
         database.close()
 
 
-def table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, words: Sequence[int] = (0,)
-) -> None:
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, words: Sequence[int] = (0,)) -> None:
     """Print a table; the columns numbered in ``words`` go to the left, figures to the right."""
     shown = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
     for index, name in enumerate(columns):

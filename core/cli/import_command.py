@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 
 def import_command(
-    file: Annotated[
-        Path, typer.Argument(help="JSONL, or JSONL compressed with gzip (.gz); one episode a line.")
-    ],
+    file: Annotated[Path, typer.Argument(help="JSONL, or JSONL compressed with gzip (.gz); one episode a line.")],
     database: DatabaseOption = None,
     environment: Annotated[
         str | None,
@@ -72,9 +70,7 @@ def _show_outcome(t: "Translator", store: "Database", done: "ImportReport") -> N
         rows = health_rows(session, environment=done.environment)
     for split in sorted({row.split for row in rows}):
         metrics = {row.metric: row for row in rows if (row.split, row.arm) == (split, "external")}
-        success, turns, errors = (
-            metrics.get(name) for name in ("success_rate", "mean_turns", "tool_error_rate")
-        )
+        success, turns, errors = (metrics.get(name) for name in ("success_rate", "mean_turns", "tool_error_rate"))
         if success is None or turns is None:
             continue
         typer.echo(

@@ -119,10 +119,7 @@ def _show_spend(t: "Translator", spend: "Mapping[str, Any]") -> None:
     rows = [
         [
             names.get(purpose, purpose),
-            *(
-                t.number(usage[key])
-                for key in ("calls", "requests", "input_tokens", "cached_tokens", "output_tokens")
-            ),
+            *(t.number(usage[key]) for key in ("calls", "requests", "input_tokens", "cached_tokens", "output_tokens")),
             t.money(usage["cost_usd"], 4),
         ]
         for purpose, usage in spend["by_purpose"].items()

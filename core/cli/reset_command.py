@@ -36,9 +36,7 @@ def reset_command(
         with store.read() as session:
             _refuse_if_precious(session, settings, force=force)
         if not yes:
-            typer.confirm(
-                t("Delete all rules, episodes, rounds and spend records in this database?"), abort=True
-            )
+            typer.confirm(t("Delete all rules, episodes, rounds and spend records in this database?"), abort=True)
         with store.write() as session:
             _refuse_if_precious(session, settings, force=force)  # the world may have moved while we asked
             deleted = _empty_all_tables(session)

@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
 
 def run_command(
-    rounds: Annotated[
-        int, typer.Option(min=1, help="Rounds to run; an unfinished one is finished first.")
-    ] = 1,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds to run; an unfinished one is finished first.")] = 1,
     seed: Annotated[int | None, typer.Option(min=0, help="Of sampling, rollouts and hold-outs.")] = None,
     database: DatabaseOption = None,
     approve: Annotated[
@@ -54,9 +52,7 @@ def run_command(
     with opened(settings) as store:
         try:
             with shown_progress(rounds) as progress:
-                run_rounds(
-                    settings, store, rounds=rounds, clock=utc_now, progress=progress, random_arm=random_arm
-                )
+                run_rounds(settings, store, rounds=rounds, clock=utc_now, progress=progress, random_arm=random_arm)
         except InterruptedRound:
             raise RunFailedError(
                 "Another process took over the loop on this database. The same command resumes the round."
@@ -85,9 +81,7 @@ def _show_outcome(store: "Database") -> None:
             t(
                 "Held-out success rate: {without} without the library, {with_library} with it.",
                 without=t.interval(without.value, without.low, without.high, without.n),
-                with_library=t.interval(
-                    with_library.value, with_library.low, with_library.high, with_library.n
-                ),
+                with_library=t.interval(with_library.value, with_library.low, with_library.high, with_library.n),
             )
         )
     typer.echo(gain_line(t, figures["gain"]))

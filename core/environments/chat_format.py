@@ -62,9 +62,7 @@ def _check_content(place: str, content: Any) -> None:
         return
     if isinstance(content, list) and all(isinstance(part, dict) for part in content):
         return
-    raise UnusableLineError(
-        place, "Line {line}: {field} is neither a text, null, nor a list of content parts."
-    )
+    raise UnusableLineError(place, "Line {line}: {field} is neither a text, null, nor a list of content parts.")
 
 
 def _call_ids(place: str, calls: Any) -> list[str]:
@@ -80,9 +78,7 @@ def _call_id(place: str, call: Any) -> str:
         raise UnusableLineError(f"{place}.id", "Line {line}: {field} is missing. Give every tool call an id.")
     function = call.get("function")
     if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
-        raise UnusableLineError(
-            f"{place}.function.name", "Line {line}: {field} is missing. Name the tool called."
-        )
+        raise UnusableLineError(f"{place}.function.name", "Line {line}: {field} is missing. Name the tool called.")
     if not isinstance(function.get("arguments"), str | dict | None):
         raise UnusableLineError(
             f"{place}.function.arguments", "Line {line}: {field} is neither a JSON text nor an object."

@@ -39,9 +39,7 @@ def load_custom(spec: str) -> EnvironmentFactory:
     try:
         instance = made()
     except TypeError as error:
-        raise UserError(
-            "{name} cannot be made without arguments: {problem}.", name=spec, problem=str(error)
-        ) from error
+        raise UserError("{name} cannot be made without arguments: {problem}.", name=spec, problem=str(error)) from error
     problems = _problems(instance)
     if not problems:
         tasks = list(cast(Iterable[object], instance.tasks()))  # type: ignore[attr-defined]

@@ -109,9 +109,7 @@ def _case(world: World, slot: _Slot, number: int, queries: Set[str]) -> Case:
     return Case(task, slot.kind, alert, names)
 
 
-def _new_query(
-    world: World, alert: Alert, rng: random.Random, queries: Set[str]
-) -> tuple[Mapping[str, str], str]:
+def _new_query(world: World, alert: Alert, rng: random.Random, queries: Set[str]) -> tuple[Mapping[str, str], str]:
     """Draw names and numbers until the alert differs from all before; no task repeats another."""
     for _ in range(_REDRAWS):
         names = draw_names(world, rng)

@@ -98,9 +98,7 @@ def iter_recorded(path: str | Path) -> Iterator[RecordedEpisode | LineProblem]:
         seen[episode.id] = number
         yield episode
     if empty:
-        raise UserError(
-            "The file {path} is empty. Give a JSONL file with one episode per line.", path=str(path)
-        )
+        raise UserError("The file {path} is empty. Give a JSONL file with one episode per line.", path=str(path))
 
 
 def problem(line: int, field_name: str, template: str, **values: object) -> LineProblem:
@@ -133,9 +131,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes | UnusableLineError]]:
     except IsADirectoryError as error:
         raise UserError("{path} is a directory. Name one JSONL file in it.", path=str(path)) from error
     except (OSError, ValueError) as error:
-        raise UserError(
-            "The file {path} cannot be read: {problem}.", path=str(path), problem=str(error)
-        ) from error
+        raise UserError("The file {path} cannot be read: {problem}.", path=str(path), problem=str(error)) from error
 
 
 def _skip_line(stream: IO[bytes], line: bytes) -> None:

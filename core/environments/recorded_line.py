@@ -66,9 +66,7 @@ def _json(line: bytes) -> dict[str, Any]:
                 "fetch it again and import it once more."
             )
         else:
-            template = (
-                "Line {line}: the {field} is not JSON ({problem}). Write one JSON object per line, in UTF-8."
-            )
+            template = "Line {line}: the {field} is not JSON ({problem}). Write one JSON object per line, in UTF-8."
         raise UnusableLineError("line", template, problem=str(error)) from error
     if not isinstance(data, dict):
         raise UnusableLineError(
@@ -136,9 +134,7 @@ def _reward(data: dict[str, Any]) -> float:
 def _trial(data: dict[str, Any]) -> int:
     value = data.get("trial", 0)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise UnusableLineError(
-            "trial", "Line {line}: {field} is not a whole number from 0 on. Correct or omit it."
-        )
+        raise UnusableLineError("trial", "Line {line}: {field} is not a whole number from 0 on. Correct or omit it.")
     return value
 
 
@@ -147,9 +143,7 @@ def _text(data: dict[str, Any], name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or len(value) > 200:
-        raise UnusableLineError(
-            name, "Line {line}: {field} is not a text of up to 200 characters. Correct or omit it."
-        )
+        raise UnusableLineError(name, "Line {line}: {field} is not a text of up to 200 characters. Correct or omit it.")
     return value.strip()
 
 
@@ -170,9 +164,7 @@ def _created_at(data: dict[str, Any]) -> datetime | None:
 def _split(data: dict[str, Any]) -> Split | None:
     value = data.get("split")
     if value is not None and value not in _SPLITS:
-        raise UnusableLineError(
-            "split", "Line {line}: {field} is neither train nor held_out. Correct or omit it."
-        )
+        raise UnusableLineError("split", "Line {line}: {field} is neither train nor held_out. Correct or omit it.")
     return cast(Split | None, value)
 
 

@@ -40,7 +40,5 @@ def _check_ids(tasks: list[TaskSpec]) -> None:
     seen: set[str] = set()
     for task in tasks:
         if task.id in seen:
-            raise UserError(
-                "Task id {task} occurs twice; ids are unique within an environment.", task=task.id
-            )
+            raise UserError("Task id {task} occurs twice; ids are unique within an environment.", task=task.id)
         seen.add(task.id)

@@ -96,9 +96,7 @@ def extract_digest(
         f"OUTCOME: {grade} reward={round(reward, 2) + 0.0:.2f} turns={count_turns(messages)} "
         f"tool_errors={count_tool_errors(messages)}"
     )
-    expected = _headed(
-        "EXPECTED:", _expected(points, decisive, reward, grade, fit(scoring, share // 2)), share
-    )
+    expected = _headed("EXPECTED:", _expected(points, decisive, reward, grade, fit(scoring, share // 2)), share)
     room = limit - sum(estimate_tokens(line) for line in (task, outcome, "STEPS:", expected))
     lines = step_lines(points, decisive, room, settings.steps_around)
     room -= sum(estimate_tokens(line) for line in lines)

@@ -121,9 +121,7 @@ def _chunks(
 class _Writer:
     """Writes chunks and keeps the report."""
 
-    def __init__(
-        self, database: Database, settings: Settings, report: ImportReport, imported_at: datetime
-    ) -> None:
+    def __init__(self, database: Database, settings: Settings, report: ImportReport, imported_at: datetime) -> None:
         self.report = report
         self._database = database
         self._settings = settings

@@ -56,9 +56,7 @@ def count_turns(messages: Messages) -> int:
 
 def count_tool_calls(messages: Messages) -> int:
     """Count tool calls, several in one assistant message each for itself."""
-    return sum(
-        len(message.get("tool_calls") or ()) for message in messages if message.get("role") == "assistant"
-    )
+    return sum(len(message.get("tool_calls") or ()) for message in messages if message.get("role") == "assistant")
 
 
 def count_tool_errors(messages: Messages) -> int:
@@ -123,9 +121,7 @@ def steps(messages: Messages) -> list[Step]:
     for index, message in enumerate(messages):
         role = message.get("role")
         if role == "assistant":
-            draft = _Draft(
-                index, message_text(message), [_call(raw) for raw in message.get("tool_calls") or ()]
-            )
+            draft = _Draft(index, message_text(message), [_call(raw) for raw in message.get("tool_calls") or ()])
             drafts.append(draft)
             waiting.update(_slots(draft, message))
         elif role == "tool":
@@ -146,9 +142,7 @@ def _answer(slots: list[tuple[_Draft, int]], message: Mapping[str, Any]) -> None
     if slots:
         draft, position = slots.pop(0)
         call = draft.calls[position]
-        draft.calls[position] = ToolCall(
-            call.name, call.arguments, message_text(message), tool_failed(message)
-        )
+        draft.calls[position] = ToolCall(call.name, call.arguments, message_text(message), tool_failed(message))
 
 
 def _call(raw: Mapping[str, Any]) -> ToolCall:

@@ -21,7 +21,7 @@ class ProgressEvent:
     total: int
 
 
-class InterruptedRound(Exception):  # noqa: N818  (not an error: a person paused or stopped the loop)
+class InterruptedRound(Exception):
     """The loop is to pause or stop; the round resumes later from what is in the database."""
 
 

@@ -19,9 +19,10 @@ class Batch:
 def make_batches(episodes: Sequence[Episode], settings: RoundSettings) -> list[Batch]:
     """Divide episodes into contrasting batches, one for every ``reflection_batch`` episodes at most.
 
-    Tasks with mixed outcomes come first, as pairs of their best and worst episode; tasks of one type stand
-    together, so that what they have in common can be seen. Where pairs run out, passing and failing episodes
-    of different tasks fill up to the least number of each side. Marginal episodes are not contrasted.
+    Tasks with mixed outcomes come first, as pairs of their best and worst episode, then passing and failing
+    tasks of the same type; tasks of one type stand together, so that what they have in common can be seen.
+    Where pairs run out, episodes of any tasks fill up to the least number of each side. Marginal episodes
+    are not contrasted.
     """
     passing = [episode for episode in episodes if episode.grade == "pass"]
     failing = [episode for episode in episodes if episode.grade == "fail"]
@@ -46,13 +47,28 @@ def _pairs(passing: Sequence[Episode], failing: Sequence[Episode]) -> list[tuple
     for episode in sorted(failing, key=lambda e: (e.reward, e.turns, e.id)):
         worst.setdefault(episode.task_id, episode)
     mixed = sorted(best.keys() & worst.keys(), key=lambda task: (best[task].task_type, task))
-    return [(best[task], worst[task]) for task in mixed]
+    pairs = [(best[task], worst[task]) for task in mixed]
+    rest = [best[task] for task in sorted(best.keys() - set(mixed))]
+    others = [worst[task] for task in sorted(worst.keys() - set(mixed))]
+    return pairs + _same_type_pairs(rest, others)
+
+
+def _same_type_pairs(passing: Sequence[Episode], failing: Sequence[Episode]) -> list[tuple[Episode, Episode]]:
+    """Pair passing with failing tasks of one type; the shorter side goes round again."""
+    pairs: list[tuple[Episode, Episode]] = []
+    for kind in sorted({e.task_type for e in passing} & {e.task_type for e in failing}):
+        good = [episode for episode in passing if episode.task_type == kind]
+        bad = [episode for episode in failing if episode.task_type == kind]
+        count = max(len(good), len(bad))
+        pairs += [(good[i % len(good)], bad[i % len(bad)]) for i in range(count)]
+    return pairs
 
 
 def _filled(
     pairs: Sequence[tuple[Episode, Episode]], passing: Sequence[Episode], failing: Sequence[Episode], least: int
 ) -> Batch:
-    good, bad = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    good = list({pair[0].id: pair[0] for pair in pairs}.values())
+    bad = list({pair[1].id: pair[1] for pair in pairs}.values())
     return Batch(tuple(good + _more(good, passing, least)), tuple(bad + _more(bad, failing, least)))
 
 

@@ -17,9 +17,9 @@ from core.learning.shortening import checked
 from core.llm.client import CallContext
 from core.rules.conflict_records import record_conflicts
 from core.rules.conflicts import ConflictFinding
-from core.rules.duplicates import DuplicateProposal, Statistics, merged_statistics
+from core.rules.duplicates import Statistics, merged_statistics
 from core.rules.judging import judge_conflicts, judge_equivalence
-from core.rules.library import Change, content_of, create_rule, edit_rule, get_rule, move_rule, rules_in
+from core.rules.library import Change, create_rule, edit_rule, get_rule, move_rule, rules_in
 from core.rules.lifecycle import Cause, State
 from core.rules.neighbours import Neighbours, compare_with
 from core.rules.wording import rule_text
@@ -130,7 +130,9 @@ class Intake:
         wider = existing.model_copy(
             update={name: getattr(judgement, name) for name in ("name", "condition", "action", "exclusion")}
         )
-        merged, findings = checked(self.bench.client, self.context, RuleContent(**_texts(wider)), self.bench.settings.rules)
+        merged, findings = checked(
+            self.bench.client, self.context, RuleContent(**_texts(wider)), self.bench.settings.rules
+        )
         if findings or rule_text(merged) == rule_text(existing):
             return _outcome("duplicate", "The library has it already", existing.id)
         return self._replace([existing], merged, source, judgement.reason)
@@ -185,7 +187,7 @@ class Intake:
                 evidence=_union(*[parent.evidence for parent in current], source.evidence),
                 lineage=_union(*[parent.lineage for parent in current], source.lineage),
                 last_verified_at=max((p.last_verified_at for p in current if p.last_verified_at), default=None),
-                last_retrieved_round=max((p.last_retrieved_round or 0 for p in current)) or None,
+                last_retrieved_round=max(p.last_retrieved_round or 0 for p in current) or None,
                 **_added_up(current).__dict__,
             )
             for parent in current:

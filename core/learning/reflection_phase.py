@@ -96,9 +96,7 @@ class _Phase:
         """Return the rules that were in the batch's prompts, archived ones too."""
         ids = [episode.id for episode in (*self.batch.passing, *self.batch.failing)]
         with self.bench.database.read() as session:
-            served = select(RuleUse.rule_id).where(
-                col(RuleUse.episode_id).in_(ids), RuleUse.disposition == "served"
-            )
+            served = select(RuleUse.rule_id).where(col(RuleUse.episode_id).in_(ids), RuleUse.disposition == "served")
             query = select(Rule).where(col(Rule.id).in_(served))
             return list(session.exec(query.order_by(col(Rule.created_at), col(Rule.id))))
 

@@ -9,27 +9,34 @@ from core.rules.library import SYSTEM, Change, content_of, get_rule, restore_con
 from core.rules.lifecycle import Cause, State
 from core.tables import RuleEvent
 
+_EARNED = frozenset(
+    {Cause.VERIFIED, Cause.HARMFUL, Cause.RECOVERED, Cause.NO_RECOVERY, Cause.UNRETRIEVED, Cause.TRIMMED}
+)
+"""Moves that follow from a rule's own figures, not from what reflection proposed."""
+
 
 def contents_without_round(session: Session, round_number: int) -> dict[str, dict[str, Any]]:
     """Return rule id -> content for each rule that a rollback of the round would change.
 
-    A rule created by the round is archived. A rule a person touched after the round did is left alone, and
-    so is one the round demoted as harmful: safety does not wait for a held-out gain.
+    A rule created by the round is archived. A rule that a person touched after the round did is left alone.
+    Rules that the round only moved by what was counted about them (verified, harmful, recovered ...) keep
+    their state: these moves rest on evidence of their own, and a demotion must not wait for a held-out gain.
     """
     events = session.exec(
-        select(RuleEvent).where(RuleEvent.round_number == round_number).order_by(col(RuleEvent.id))
+        select(RuleEvent)
+        .where(RuleEvent.round_number == round_number, RuleEvent.actor == SYSTEM)
+        .order_by(col(RuleEvent.id))
     ).all()
     first: dict[str, RuleEvent] = {}
-    spared: set[str] = set()
+    tested: set[str] = set()
     for event in events:
-        if event.actor != SYSTEM or event.kind == Cause.HARMFUL:
-            spared.add(event.rule_id)
         first.setdefault(event.rule_id, event)
-    spared |= _touched_by_people(session, first)
+        if event.kind not in _EARNED:
+            tested.add(event.rule_id)
+    tested -= _touched_by_people(session, first)
     contents = {}
-    for rule_id, event in first.items():
-        if rule_id in spared:
-            continue
+    for rule_id in sorted(tested):
+        event = first[rule_id]
         rule = get_rule(session, rule_id)
         archived = {**content_of(rule), "state": State.ARCHIVED.value, "probation_since": None}
         contents[rule_id] = event.before if event.before is not None else archived

@@ -119,9 +119,7 @@ class RolloutRunner:
         ]
         with self._bench.database.read() as session:
             known = set(
-                session.exec(
-                    select(Episode.id).where(Episode.round_number == self._round, Episode.arm == arm.name)
-                )
+                session.exec(select(Episode.id).where(Episode.round_number == self._round, Episode.arm == arm.name))
             )
         return [job for job in jobs if job.episode_id not in known]
 

@@ -180,9 +180,7 @@ class RoundRunner:
                 library = self._maker.current(session, bench.domain)
             verdict = self._row().verdict
             kept = "after" if verdict["commit"] else "before"
-            gain = run_ablation(
-                evaluator, bench, self._maker, library, kept, random_arm=self._options.random_arm
-            )
+            gain = run_ablation(evaluator, bench, self._maker, library, kept, random_arm=self._options.random_arm)
         with bench.database.write() as session:
             self._advance(session, "measured", gain=gain)
 
@@ -220,4 +218,3 @@ def held_out_scores(session: Session, environment: str) -> list[float]:
     )
     scores = [row.gain.get("success_after") for row in rounds]
     return [float(score) for score in scores if score is not None]
-

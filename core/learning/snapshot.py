@@ -8,7 +8,7 @@ from sqlmodel import Session, select
 
 from core.embeddings import Embedder
 from core.rules.conflict_records import live_conflicts
-from core.rules.library import content_of, rules_in
+from core.rules.library import rules_in
 from core.rules.lifecycle import State
 from core.rules.retrieval import Retrieval, RuleIndex, mutex_groups
 from core.rules.utility import Scorer
@@ -53,11 +53,10 @@ class SnapshotMaker:
         """Return the library with some rules' content replaced: 'as if'. Statistics stay today's."""
         rules = []
         for rule in session.exec(select(Rule).where(Rule.domain == domain)).all():
-            session.expunge(rule)
-            for name, value in contents.get(rule.id, content_of(rule)).items():
-                setattr(rule, name, value)
-            if rule.state != State.ARCHIVED:
-                rules.append(rule)
+            # A copy: the session hands the same object to whoever else asked it for this rule.
+            copy = Rule(**(rule.model_dump() | dict(contents.get(rule.id, {}))))
+            if copy.state != State.ARCHIVED:
+                rules.append(copy)
         rules.sort(key=lambda rule: (rule.created_at, rule.id))
         return self.of(rules, _pairs(session))
 

@@ -72,9 +72,7 @@ def is_harmful(record: Record | None, settings: LifecycleSettings) -> bool:
     return record.probability_worse >= settings.harmful_probability
 
 
-def gather_evidence(
-    session: Session, domain: str, round_number: int, records: Mapping[str, Record]
-) -> Evidence:
+def gather_evidence(session: Session, domain: str, round_number: int, records: Mapping[str, Record]) -> Evidence:
     """Collect trims of the round and open conflicts."""
     rows = session.exec(
         select(RuleUse.rule_id, RuleUse.disposition, func.count())
@@ -114,9 +112,7 @@ def _candidate_step(
     return None
 
 
-def _active_step(
-    rule: Rule, record: Record | None, evidence: Evidence, settings: LifecycleSettings
-) -> Step | None:
+def _active_step(rule: Rule, record: Record | None, evidence: Evidence, settings: LifecycleSettings) -> Step | None:
     if is_harmful(record, settings):
         return State.PROBATION, Cause.HARMFUL, _harm(record)
     share = evidence.trimmed_share.get(rule.id, 0.0)

@@ -91,9 +91,7 @@ class LoopWorker:
         since = control.changed_at if control is not None else self.clock()
         playable = bench.make_environment is not None
         with self.database.read() as session:
-            return next_trigger(
-                session, bench.settings, self.clock, own_domain=own, playable=playable, since=since
-            )
+            return next_trigger(session, bench.settings, self.clock, own_domain=own, playable=playable, since=since)
 
     def _show(self, event: ProgressEvent) -> None:
         self.activity.text = f"{event.phase}/{event.done}/{event.total}/{event.round_number}"

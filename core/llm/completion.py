@@ -64,16 +64,10 @@ def read_reply(data: Any) -> Reply | None:
     content = message.get("content") or message.get("refusal")
     text = _clean(content) if isinstance(content, str) else ""
     calls = message.get("tool_calls")
-    tool_calls = (
-        tuple(_tool_call(n, _mapping(call)) for n, call in enumerate(calls))
-        if isinstance(calls, list)
-        else ()
-    )
+    tool_calls = tuple(_tool_call(n, _mapping(call)) for n, call in enumerate(calls)) if isinstance(calls, list) else ()
     if not text.strip() and not tool_calls:
         return None
-    return Reply(
-        text, tool_calls, str(_mapping(data).get("model") or ""), str(choice.get("finish_reason") or "")
-    )
+    return Reply(text, tool_calls, str(_mapping(data).get("model") or ""), str(choice.get("finish_reason") or ""))
 
 
 def _tool_call(position: int, call: Mapping[str, Any]) -> ToolCall:

@@ -51,9 +51,7 @@ def fault_of(error: openai.APIError) -> Fault:
         else:
             problem = f"status {error.status_code}: {clip(error.message, 300)}"
         parameter = error.param if outcome is Outcome.BAD_REQUEST else None
-        return Fault(
-            outcome, problem, retry_after=error.response.headers.get("retry-after"), parameter=parameter
-        )
+        return Fault(outcome, problem, retry_after=error.response.headers.get("retry-after"), parameter=parameter)
     return Fault(Outcome.CONNECTION_ERROR, clip(f"{error.message} {error.__cause__ or ''}", 300))
 
 

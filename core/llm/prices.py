@@ -96,9 +96,7 @@ def load_prices(path: Path = PRICES_FILE, base_url: str | None = None) -> Prices
         entries = {name: price for name, price in table.items() if not name.startswith("_")}
         own = TypeAdapter(dict[str, ModelPrice]).validate_python(entries)
     except (ValidationError, ValueError, AttributeError) as error:
-        raise UserError(
-            "The prices in {path} are not usable: {problem}", path=str(path), problem=error
-        ) from error
+        raise UserError("The prices in {path} are not usable: {problem}", path=str(path), problem=error) from error
     return Prices(own, base_url)
 
 

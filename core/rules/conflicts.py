@@ -190,8 +190,7 @@ def _opposites() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
         return re.compile("|".join(f"(?:{source})" for source in sources), re.IGNORECASE)
 
     return tuple(
-        (entry["name"], compiled(entry["a"]), compiled(entry["b"]))
-        for entry in lexicon("opposites")["opposite"]
+        (entry["name"], compiled(entry["a"]), compiled(entry["b"])) for entry in lexicon("opposites")["opposite"]
     )
 
 

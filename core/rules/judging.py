@@ -96,13 +96,9 @@ def judge_equivalence(
         return None
 
 
-def _judge_conflict(
-    client: ModelClient, a: RuleContent, b: RuleContent, context: CallContext
-) -> ConflictJudgement:
+def _judge_conflict(client: ModelClient, a: RuleContent, b: RuleContent, context: CallContext) -> ConflictJudgement:
     try:
-        return client.structured(
-            context, _messages(CONFLICT_PROMPT, a, b), ConflictJudgement, temperature=0.0
-        )
+        return client.structured(context, _messages(CONFLICT_PROMPT, a, b), ConflictJudgement, temperature=0.0)
     except ModelCallError:
         return ConflictJudgement(reason="", conflict=True)
 

@@ -26,9 +26,7 @@ def normalise(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     folded = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
-    return "".join(
-        char for char in folded if char in "\n\t" or unicodedata.category(char) not in ("Cf", "Cc")
-    )
+    return "".join(char for char in folded if char in "\n\t" or unicodedata.category(char) not in ("Cf", "Cc"))
 
 
 def any_phrase(phrases: list[str]) -> re.Pattern[str]:

@@ -73,7 +73,9 @@ def create_rule(session: Session, draft: RuleContent, change: Change, *, origin:
     return rule
 
 
-def edit_rule(session: Session, rule: Rule, changes: Mapping[str, Any], change: Change, *, kind: str = "edited") -> None:
+def edit_rule(
+    session: Session, rule: Rule, changes: Mapping[str, Any], change: Change, *, kind: str = "edited"
+) -> None:
     """Change columns of a rule's content other than its state.
 
     Raises:
@@ -156,9 +158,7 @@ def last_event_id(session: Session) -> int:
 
 def contents_at(session: Session, event_id: int, domain: str | None = None) -> dict[str, dict[str, Any]]:
     """Rebuild the library as it was right after an event: content by rule id, from events alone."""
-    newest = (
-        select(func.max(RuleEvent.id)).where(col(RuleEvent.id) <= event_id).group_by(col(RuleEvent.rule_id))
-    )
+    newest = select(func.max(RuleEvent.id)).where(col(RuleEvent.id) <= event_id).group_by(col(RuleEvent.rule_id))
     events = session.exec(select(RuleEvent).where(col(RuleEvent.id).in_(newest)))
     contents = {event.rule_id: event.after for event in events}
     return {key: value for key, value in contents.items() if domain is None or value["domain"] == domain}

@@ -74,9 +74,7 @@ def are_reconciled(a: RuleContent, b: RuleContent) -> bool:
     "Do not restart before reading the logs" goes with "read the logs, then restart".
     """
     first, second = directives(a.action), directives(b.action)
-    return any(_is_met(held, first, second) for held in first) or any(
-        _is_met(held, second, first) for held in second
-    )
+    return any(_is_met(held, first, second) for held in first) or any(_is_met(held, second, first) for held in second)
 
 
 def same_objects(a: frozenset[str], b: frozenset[str]) -> bool:
@@ -118,9 +116,7 @@ def _is_met(held: Directive, own: tuple[Directive, ...], other: tuple[Directive,
 
 def _says(rule: tuple[Directive, ...], wanted: Directive) -> bool:
     return any(
-        wanted.act == said.act
-        and wanted.polarity == said.polarity
-        and same_objects(wanted.objects, said.objects)
+        wanted.act == said.act and wanted.polarity == said.polarity and same_objects(wanted.objects, said.objects)
         for said in rule
     )
 

@@ -16,9 +16,7 @@ from core.text import has_cjk
 
 Polarity = Literal[1, -1]
 
-_CLAUSE_END = re.compile(
-    r"[,.;:!?，。；：！？、\n]+|\b(?:and then|and|then|but|or else|otherwise)\b", re.IGNORECASE
-)
+_CLAUSE_END = re.compile(r"[,.;:!?，。；：！？、\n]+|\b(?:and then|and|then|but|or else|otherwise)\b", re.IGNORECASE)
 _CJK_SUBORDINATE = re.compile(
     r"(?P<lead>.*?)(?P<held>[^，。；]+?)(?:之前|以前|之后|以后|(?<![当目提])前(?=先|要|应|必须|务必|需|不|$)|(?<!之)后(?=再|才|立即|$))(?P<main>.*)"
 )

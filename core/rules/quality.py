@@ -18,9 +18,7 @@ from core.text import clip, hidden_characters
 
 Severity = Literal["refuse", "shorten"]
 
-_MIXED_SCRIPT = re.compile(
-    r"\w*(?:[a-zA-Z][\u0370-\u03bb\u03bd-\u052f]|[\u0370-\u03bb\u03bd-\u052f][a-zA-Z])\w*"
-)
+_MIXED_SCRIPT = re.compile(r"\w*(?:[a-zA-Z][\u0370-\u03bb\u03bd-\u052f]|[\u0370-\u03bb\u03bd-\u052f][a-zA-Z])\w*")
 _TEMPLATES = {
     "single_case": "It is tied to one case: it names {what} ({text}). Say it for every case of the kind.",
     "secret": "It holds {what} ({text}). Rules must not carry secrets or personal data.",
@@ -116,14 +114,10 @@ def _check_hidden(draft: RuleContent) -> Iterator[Finding]:
     text = "\n".join(_all_texts(draft))
     hidden = list(dict.fromkeys(hidden_characters(text)))
     if hidden:
-        yield Finding(
-            "hidden", "It holds characters nobody can see: {characters}.", {"characters": ", ".join(hidden)}
-        )
+        yield Finding("hidden", "It holds characters nobody can see: {characters}.", {"characters": ", ".join(hidden)})
     mixed = _MIXED_SCRIPT.search(text)
     if mixed:
-        yield Finding(
-            "hidden", "The word {word} mixes alphabets to look like another.", {"word": mixed.group()}
-        )
+        yield Finding("hidden", "The word {word} mixes alphabets to look like another.", {"word": mixed.group()})
 
 
 def _check_patterns(draft: RuleContent) -> Iterator[Finding]:
@@ -135,9 +129,7 @@ def _check_patterns(draft: RuleContent) -> Iterator[Finding]:
                 continue
             if (hit.detector, hit.what) not in seen:
                 seen.add((hit.detector, hit.what))
-                yield Finding(
-                    hit.detector, _TEMPLATES[hit.detector], {"what": hit.what, "text": _visible(hit)}
-                )
+                yield Finding(hit.detector, _TEMPLATES[hit.detector], {"what": hit.what, "text": _visible(hit)})
 
 
 def _check_confidence(draft: RuleContent, settings: RuleSettings) -> Iterator[Finding]:

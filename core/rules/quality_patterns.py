@@ -39,9 +39,7 @@ class _Pattern:
 def find_hits(text: str) -> Iterator[Hit]:
     """Yield at most one hit per pattern in a normalised text."""
     for pattern in _patterns():
-        hit = next(
-            (match for match in pattern.expression.finditer(text) if not _passes(pattern, match)), None
-        )
+        hit = next((match for match in pattern.expression.finditer(text) if not _passes(pattern, match)), None)
         if hit is not None:
             yield Hit(pattern.detector, pattern.what, hit.group().strip())
     for match in _CARD.finditer(text):

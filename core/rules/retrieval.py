@@ -89,9 +89,7 @@ class RuleIndex:
         lexical = _scale(self._lexical(terms))
         semantic = settings.cosine_share * cosine + (1 - settings.cosine_share) * lexical
         score = settings.semantic_weight * semantic + (1 - settings.semantic_weight) * self._utility_scale
-        factor = np.array(
-            [settings.probation_factor if rule.state == State.PROBATION else 1.0 for rule in self.rules]
-        )
+        factor = np.array([settings.probation_factor if rule.state == State.PROBATION else 1.0 for rule in self.rules])
         score = score * factor
         order = sorted(range(len(self.rules)), key=lambda i: (-score[i], self.rules[i].id))
         return [
@@ -198,5 +196,3 @@ def _min_max(utilities: Sequence[float]) -> np.ndarray:
 def _scale(values: np.ndarray) -> np.ndarray:
     low, high = float(values.min()), float(values.max())
     return (values - low) / (high - low) if high > low else np.zeros_like(values)
-
-

@@ -135,6 +135,4 @@ def _cjk_terms(run: str) -> list[str]:
 
 
 def _bigrams(run: str) -> list[str]:
-    return [
-        piece[i : i + 2] for piece in _cjk_stops().split(run) if piece for i in range(max(1, len(piece) - 1))
-    ]
+    return [piece[i : i + 2] for piece in _cjk_stops().split(run) if piece for i in range(max(1, len(piece) - 1))]

@@ -5,9 +5,7 @@ import re
 from core.tables.rules import RuleContent
 from core.text import has_cjk, length_units
 
-_LEADING_WHEN = re.compile(
-    r"^(?:(?:when(?:ever)?|if|in case(?: that)?|each time|every time)\b[\s,:]*)+", re.IGNORECASE
-)
+_LEADING_WHEN = re.compile(r"^(?:(?:when(?:ever)?|if|in case(?: that)?|each time|every time)\b[\s,:]*)+", re.IGNORECASE)
 _LEADING_THEN = re.compile(r"^then\b[\s,:]*", re.IGNORECASE)
 _LEADING_EXCEPT = re.compile(r"^(?:except(?: that| for)?|but not)\b[\s,:]*", re.IGNORECASE)
 _LEADING_UNLESS = re.compile(r"^unless\b[\s,:]*", re.IGNORECASE)

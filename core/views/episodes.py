@@ -127,12 +127,8 @@ class EpisodeChoices:
 def episode_choices(session: Session) -> EpisodeChoices:
     """Tell which environments and rounds have episodes."""
     environments = session.exec(select(Episode.environment).distinct().order_by(Episode.environment)).all()
-    numbers = session.exec(
-        select(Episode.round_number).where(col(Episode.round_number).is_not(None)).distinct()
-    ).all()
-    return EpisodeChoices(
-        tuple(environments), tuple(sorted((n for n in numbers if n is not None), reverse=True))
-    )
+    numbers = session.exec(select(Episode.round_number).where(col(Episode.round_number).is_not(None)).distinct()).all()
+    return EpisodeChoices(tuple(environments), tuple(sorted((n for n in numbers if n is not None), reverse=True)))
 
 
 def episodes(

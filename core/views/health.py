@@ -106,9 +106,7 @@ def gain_by_round(session: Session, *, environment: str | None = None) -> list[G
     return [_gain(number, figures) for number, figures in session.execute(query) if figures]
 
 
-def ablation_scores(
-    session: Session, *, environment: str | None = None
-) -> tuple[HealthRow, HealthRow] | None:
+def ablation_scores(session: Session, *, environment: str | None = None) -> tuple[HealthRow, HealthRow] | None:
     """Return the held-out success rates without and with the library, of the round with the newest gain."""
     newest = gain(session, environment=environment)
     if newest is None:

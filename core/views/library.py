@@ -93,10 +93,7 @@ def library_counts(session: Session) -> LibraryCounts:
     """Count rules by state and by domain."""
     states = dict(session.exec(select(Rule.state, func.count()).group_by(Rule.state)).all())
     domains = session.exec(
-        select(Rule.domain, func.count())
-        .where(Rule.state != "archived")
-        .group_by(Rule.domain)
-        .order_by(Rule.domain)
+        select(Rule.domain, func.count()).where(Rule.state != "archived").group_by(Rule.domain).order_by(Rule.domain)
     ).all()
     return LibraryCounts({state: states.get(state, 0) for state in STATES}, dict(domains))
 
@@ -128,11 +125,7 @@ def rules(
         else_=3,
     )
     found = session.exec(
-        select(Rule)
-        .where(*wanted)
-        .order_by(order, col(Rule.n_used).desc(), Rule.id)
-        .limit(limit)
-        .offset(offset)
+        select(Rule).where(*wanted).order_by(order, col(Rule.n_used).desc(), Rule.id).limit(limit).offset(offset)
     ).all()
     return Page(tuple(rule_row(rule) for rule in found), total)
 
@@ -186,9 +179,7 @@ def rule_row(rule: Rule) -> RuleRow:
 
 def content_changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Name the fields of a rule's content that differ, with (before, after); absent fields do not count."""
-    fields: Iterable[str] = (
-        field for field in RuleContent.model_fields if field in before and field in after
-    )
+    fields: Iterable[str] = (field for field in RuleContent.model_fields if field in before and field in after)
     return {field: (before[field], after[field]) for field in fields if before[field] != after[field]}
 
 
@@ -214,9 +205,7 @@ def _uses(session: Session, rule_id: str) -> tuple[RoundUse, ...]:
     passed = case(((col(RuleUse.disposition) == "served") & (col(Episode.grade) == "pass"), 1), else_=0)
     violated = case((col(RuleUse.compliance) == "violated", 1), else_=0)
     found = session.execute(
-        select_columns(
-            col(Episode.round_number), func.count(), func.sum(served), func.sum(passed), func.sum(violated)
-        )
+        select_columns(col(Episode.round_number), func.count(), func.sum(served), func.sum(passed), func.sum(violated))
         .join(RuleUse, col(RuleUse.episode_id) == col(Episode.id))
         .where(col(RuleUse.rule_id) == rule_id)
         .group_by(col(Episode.round_number))

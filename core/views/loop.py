@@ -105,10 +105,7 @@ def loop_state(session: Session, *, now: datetime, heartbeat_s: float, lease_ttl
     lease = session.exec(select(Lease).order_by(col(Lease.heartbeat_at).desc()).limit(1)).first()
     control = session.exec(select(LoopControl).limit(1)).first()
     working = session.exec(
-        select(Round.number, Round.phase)
-        .where(Round.status == "running")
-        .order_by(col(Round.number).desc())
-        .limit(1)
+        select(Round.number, Round.phase).where(Round.status == "running").order_by(col(Round.number).desc()).limit(1)
     ).first()
     age = now - lease.heartbeat_at if lease else None
     return LoopState(
@@ -151,6 +148,20 @@ def rounds(session: Session, *, limit: int = PAGE_SIZE, offset: int = 0) -> Page
     )
 
 
+def current_settings(session: Session, settings: Settings) -> Settings:
+    """Return the settings with what people changed.
+
+    Args:
+        session: for reading.
+        settings: as read at the start, without what people changed.
+
+    Raises:
+        UserError: a stored change does not fit any more.
+    """
+    changed = session.exec(select(SettingOverride)).all()
+    return with_overrides(settings, {one.name: one.value for one in changed})
+
+
 def settings_in_force(session: Session, settings: Settings) -> tuple[SettingRow, ...]:
     """List the adjustable settings as they are in force now, with what people changed.
 
@@ -162,7 +173,7 @@ def settings_in_force(session: Session, settings: Settings) -> tuple[SettingRow,
         UserError: a stored change does not fit any more.
     """
     overrides = {one.name: one for one in session.exec(select(SettingOverride)).all()}
-    current = with_overrides(settings, {name: one.value for name, one in overrides.items()})
+    current = current_settings(session, settings)
     rows = []
     for group in ADJUSTABLE:
         for field, info in type(getattr(settings, group)).model_fields.items():
@@ -195,18 +206,14 @@ def refusals(session: Session, *, limit: int = PAGE_SIZE, offset: int = 0) -> Pa
     ).all()
     return Page(
         tuple(
-            RefusalRow(
-                one.id, one.round_number, one.draft, tuple(one.reasons), one.revived_as, one.created_at
-            )
+            RefusalRow(one.id, one.round_number, one.draft, tuple(one.reasons), one.revived_as, one.created_at)
             for one in found
         ),
         total,
     )
 
 
-def _status(
-    age: timedelta | None, control: LoopControl | None, heartbeat_s: float, lease_ttl_s: float
-) -> str:
+def _status(age: timedelta | None, control: LoopControl | None, heartbeat_s: float, lease_ttl_s: float) -> str:
     if age is None or age.total_seconds() > lease_ttl_s:
         return "stopped"
     if age.total_seconds() > _SLOW_BEATS * heartbeat_s:

@@ -36,9 +36,7 @@ def report(session: Session, *, now: datetime) -> dict[str, Any]:
         ).scalar_one(),
         "episodes": session.execute(select(func.count()).select_from(Episode)).scalar_one(),
         "rounds": len(finished),
-        "verdicts": [
-            {"round": number, "status": status, "verdict": verdict} for number, status, verdict in finished
-        ],
+        "verdicts": [{"round": number, "status": status, "verdict": verdict} for number, status, verdict in finished],
     }
 
 
@@ -70,9 +68,7 @@ def _spend(sums: Spend) -> dict[str, Any]:
         },
         "today_usd": sums.today_usd,
         "by_model": _usages(sums.by_model),
-        "by_round": _usages(
-            {"" if number is None else str(number): each for number, each in sums.by_round.items()}
-        ),
+        "by_round": _usages({"" if number is None else str(number): each for number, each in sums.by_round.items()}),
         "by_day": _usages(sums.by_day),
         "calls": sums.total.calls,
         "requests": sums.total.requests,

@@ -227,9 +227,7 @@ def _conflicts(session: Session, rule_id: str) -> tuple[ConflictCard, ...]:
             Rule,
             (col(Rule.id) != rule_id) & or_(col(Rule.id) == Conflict.rule_a, col(Rule.id) == Conflict.rule_b),
         )
-        .where(
-            Conflict.status == "open", or_(col(Conflict.rule_a) == rule_id, col(Conflict.rule_b) == rule_id)
-        )
+        .where(Conflict.status == "open", or_(col(Conflict.rule_a) == rule_id, col(Conflict.rule_b) == rule_id))
         .order_by(col(Conflict.created_at))
         .limit(PAGE_SIZE)
     ).all()

@@ -18,14 +18,7 @@ from tests.tools.screenshots import ARGUMENTS, CHROMIUM
 
 ROOT = Path(__file__).resolve().parents[2]
 _START_S = 60
-_OVERRIDES = {
-    # Small rounds: what is tested is the way through, not the learning.
-    "RULEWRIGHT_ROUND__TASKS": "12",
-    "RULEWRIGHT_AGENT__ROLLOUTS_PER_TASK": "2",
-    "RULEWRIGHT_GATE__TASKS": "12",
-    "RULEWRIGHT_LOOP__HEARTBEAT_S": "0.5",
-    "RULEWRIGHT_LOOP__IDLE_S": "0.2",
-}
+_OVERRIDES = {"RULEWRIGHT_LOOP__HEARTBEAT_S": "0.5", "RULEWRIGHT_LOOP__IDLE_S": "0.2"}
 
 
 @dataclass(frozen=True)
@@ -41,9 +34,7 @@ def product(tmp_path: Path) -> Iterator[Running]:
     """Run ``streamlit run app.py`` on a fresh database; end it by its process id."""
     port = _free_port()
     database_url = f"sqlite:///{tmp_path}/product.db"
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "RULEWRIGHT_"))
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "RULEWRIGHT_"))}
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     with (tmp_path / "product.log").open("w") as log:
         process = subprocess.Popen(

@@ -29,9 +29,7 @@ def healthy(tab: Page) -> None:
         ("zh", ("概览", "审核", "规则库", "轨迹", "循环")),
     ],
 )
-def test_every_page_opens_in_each_language(
-    product: Running, tab: Page, language: str, titles: tuple[str, ...]
-) -> None:
+def test_every_page_opens_in_each_language(product: Running, tab: Page, language: str, titles: tuple[str, ...]) -> None:
     for page, title in zip(PAGES, titles, strict=True):
         tab.goto(f"{product.url}/{page}?lang={language}")
         expect(heading(tab, title)).to_be_visible()

@@ -52,9 +52,7 @@ def test_refuse_needs_a_reason_and_archives(sample: Database, open_page: OpenPag
     assert read_rule(sample, OLDEST).state == "archived"
 
 
-def test_a_concurrent_change_is_said_plainly_and_nothing_is_lost(
-    sample: Database, open_page: OpenPage
-) -> None:
+def test_a_concurrent_change_is_said_plainly_and_nothing_is_lost(sample: Database, open_page: OpenPage) -> None:
     at = open_page("review")
     at.button_group(key=f"review_{OLDEST}_way").set_value("edit").run()
     at.text_area(key=f"review_{OLDEST}_action").set_value("Typed with care.")

@@ -5,7 +5,9 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.clock import utc_now
 from core.db import Database
+from core.tables import Rule, SettingOverride
 from tests.pages.conftest import OpenPage
 
 PAGES = ("overview", "review", "library", "episodes", "loop")
@@ -59,6 +61,12 @@ def test_rates_carry_their_interval_and_n(sample: Database, open_page: OpenPage)
     assert any(re.search(r"0\.\d\d \(0\.\d\d–0\.\d\d, n = 30\)", caption) for caption in captions)
 
 
+def test_limits_are_those_in_force(sample: Database, open_page: OpenPage) -> None:
+    with sample.write() as session:
+        session.add(SettingOverride(name="budget.per_day_usd", value=3.5, changed_by="ann", changed_at=utc_now()))
+    assert any("of $3.50" in one.value for one in open_page().caption)
+
+
 def test_few_uses_are_too_few_to_tell(sample: Database, open_page: OpenPage) -> None:
     at = open_page("review")
     assert any("too few to tell (n = 7)" in one.value for one in at.caption)
@@ -82,9 +90,7 @@ def test_library_is_filtered_by_state_and_words(sample: Database, open_page: Ope
     ]
     at.text_input(key="library_search").set_value("").run()
     at.button_group(key="library_state").set_value("probation").run()
-    assert [one.value for one in at.markdown if one.value.startswith("**")] == [
-        "**Find the poison message first**"
-    ]
+    assert [one.value for one in at.markdown if one.value.startswith("**")] == ["**Find the poison message first**"]
 
 
 def test_an_unknown_rule_or_episode_is_said_plainly(sample: Database, open_page: OpenPage) -> None:
@@ -103,8 +109,6 @@ def test_the_reader_shows_messages_and_the_rules_of_the_prompt(sample: Database,
 
 
 def test_model_text_is_never_markdown(sample: Database, open_page: OpenPage) -> None:
-    from core.tables import Rule
-
     with sample.write() as session:
         rule = session.get_one(Rule, "rule_0000000000000005")
         rule.name = "![x](http://evil.example/x.png) <b>now</b>"
@@ -115,8 +119,6 @@ def test_model_text_is_never_markdown(sample: Database, open_page: OpenPage) -> 
 
 
 def test_hidden_characters_are_named(sample: Database, open_page: OpenPage) -> None:
-    from core.tables import Rule
-
     with sample.write() as session:
         rule = session.get_one(Rule, "rule_0000000000000005")
         rule.action += "\u200b"

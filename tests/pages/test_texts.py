@@ -72,9 +72,7 @@ def test_every_text_has_a_chinese_translation_with_the_same_places() -> None:
     translated = chinese()
     missing = {text.one: where for text, where in texts_in_use().items() if not translated.get(text.one)}
     assert not missing
-    unlike = {
-        text.one for text in texts_in_use() if places(translated[text.one]) != places(text.many or text.one)
-    }
+    unlike = {text.one for text in texts_in_use() if places(translated[text.one]) != places(text.many or text.one)}
     assert not unlike
 
 

@@ -46,9 +46,7 @@ def fill(database: Database, *, now: datetime, seed: int = 5) -> None:
         _ledger(session, now, chance)
         session.add(Lease(name="loop", owner="host-1", heartbeat_at=now, activity="resting"))
         session.add(
-            LoopControl(
-                name="loop", wanted="run", steps=0, changed_by="local", changed_at=now - timedelta(hours=9)
-            )
+            LoopControl(name="loop", wanted="run", steps=0, changed_by="local", changed_at=now - timedelta(hours=9))
         )
 
 
@@ -135,9 +133,7 @@ def _events(session: Session, rule: Rule) -> None:
         )
 
 
-def _round(
-    session: Session, number: int, started: datetime, rules: list[Rule], chance: random.Random
-) -> None:
+def _round(session: Session, number: int, started: datetime, rules: list[Rule], chance: random.Random) -> None:
     committed = number not in (3, 6)
     figures = {
         "value": 0.1 if committed else -0.033,
@@ -268,12 +264,8 @@ def _uses(session: Session, episode: Episode, served: list[Rule], chance: random
 
 
 def _messages(type_: str, served: list[Rule], passed: bool) -> list[dict[str, Any]]:
-    listed = "\n".join(
-        f"{place}. When {rule.condition}: {rule.action}" for place, rule in enumerate(served, 1)
-    )
-    system = (
-        "You are on call for a web shop's services. Find the cause, apply one remedy, close the incident.\n"
-    )
+    listed = "\n".join(f"{place}. When {rule.condition}: {rule.action}" for place, rule in enumerate(served, 1))
+    system = "You are on call for a web shop's services. Find the cause, apply one remedy, close the incident.\n"
     messages: list[dict[str, Any]] = [
         {
             "role": "system",
@@ -285,11 +277,7 @@ def _messages(type_: str, served: list[Rule], passed: bool) -> list[dict[str, An
         call = {"id": f"call_{place}", "type": "function", "function": {"name": tool, "arguments": arguments}}
         messages.append({"role": "assistant", "content": thought, "tool_calls": [call]})
         messages.append({"role": "tool", "tool_call_id": call["id"], "name": tool, "content": result})
-    closing = (
-        "Closed: latency is back to normal."
-        if passed
-        else "I could not bring the latency down; handing over."
-    )
+    closing = "Closed: latency is back to normal." if passed else "I could not bring the latency down; handing over."
     return [*messages, {"role": "assistant", "content": closing}]
 
 

@@ -101,18 +101,12 @@ RULES: tuple[tuple[str, str, str, str, str, str], ...] = (
 )
 
 QUERIES: dict[str, str] = {
-    "pool_exhaustion": (
-        "Checkout of connections takes 9 s in orders; the database sits at 12 % CPU. Restore it."
-    ),
-    "cache_stampede": (
-        "Every quarter of an hour the catalogue's latency jumps to 4 s. Find out why and stop it."
-    ),
+    "pool_exhaustion": ("Checkout of connections takes 9 s in orders; the database sits at 12 % CPU. Restore it."),
+    "cache_stampede": ("Every quarter of an hour the catalogue's latency jumps to 4 s. Find out why and stop it."),
     "bad_deploy": "The payments API answers 500 for one request in six since this morning. Restore it.",
     "dns_fault": "Three of eleven workers cannot reach search by name. Restore them.",
     "certificate": "Older mobile clients cannot connect since midnight; browsers can. Restore them.",
-    "disk_full": (
-        "The log volume of the gateway is at 97 % although old logs were deleted. Bring it below 70 %."
-    ),
+    "disk_full": ("The log volume of the gateway is at 97 % although old logs were deleted. Bring it below 70 %."),
     "quota": "The geocoding provider refuses calls although the day's usage is at 8 %. Restore the import.",
     "clock_skew": "Users are signed out seconds after they sign in, on some hosts only. Restore sign-in.",
     "slow_query": "The report page went from 300 ms to 20 s overnight. Restore it.",

@@ -82,9 +82,7 @@ def main() -> None:
     parser.add_argument("--url", default="http://127.0.0.1:8501")
     parser.add_argument("--rule", help="id of a rule whose page is shown too")
     parser.add_argument("--episode", help="id of an episode whose page is shown too")
-    parser.add_argument(
-        "--only", nargs="*", default=[], help="e.g. review zh dark phone: pictures with all of these"
-    )
+    parser.add_argument("--only", nargs="*", default=[], help="e.g. review zh dark phone: pictures with all of these")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     shown = [(page, "") for page in PAGES]

@@ -67,13 +67,13 @@ def choose(
     allowed = [option for option in remaining if option.main not in forbidden] or remaining
     if not allowed:
         return None
-    return _by_rule(situation, followed, allowed) or _by_prior(situation, allowed)
+    return _by_rule(situation, followed, allowed) or _by_prior(situation, followed, allowed)
 
 
 def _by_rule(situation: Situation, followed: list[ReadRule], allowed: list[Option]) -> Option | None:
     matching: list[tuple[float, Option]] = []
     for rule in followed:
-        match = coverage(rule.condition, situation.seen)
+        match = rule.match(situation.seen)
         if match < _APPLIES:
             continue
         option = _next_of(rule, situation, allowed)
@@ -100,9 +100,12 @@ def _next_of(rule: ReadRule, situation: Situation, allowed: list[Option]) -> Opt
     return None
 
 
-def _by_prior(situation: Situation, allowed: list[Option]) -> Option:
-    promising = any(_PROMISING <= coverage(rule.condition, situation.seen) < _APPLIES for rule in situation.rules)
-    planned = _MOST_LOOKS - 1 if promising else situation.looks_planned
+def _by_prior(situation: Situation, followed: list[ReadRule], allowed: list[Option]) -> Option:
+    hopeful = [rule for rule in followed if _PROMISING <= rule.match(situation.seen) < _APPLIES]
+    hinted = [o for o in allowed if o.looking and any({o.main, o.place} <= rule.looks for rule in hopeful)]
+    if hinted and situation.looks < _MOST_LOOKS:
+        return hinted[0]  # a rule says where to look
+    planned = _MOST_LOOKS - 1 if hopeful else situation.looks_planned
     acted = any(not option.looking for option in situation.done)
     pool = [option for option in allowed if option.looking != (acted or situation.looks >= planned)] or allowed
     main = max({option.main for option in pool}, key=lambda name: (_main_score(name, situation), name))

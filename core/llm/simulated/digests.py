@@ -1,8 +1,10 @@
 """How the stand-in model reads a reflection request: digests and rules, by their headings."""
 
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 from core.llm.simulated.reading import content_terms
 
@@ -12,6 +14,36 @@ _STEP = re.compile(r"^[-*] \[\d+\] CALL (\w+)\((.*?)\) -> (.*)$")
 _ARGUMENT = re.compile(r"(\w+)=(?:\"([^\"]*)\"|'([^']*)'|([^,]*))")
 _CLAUSE = re.compile(r"(?<=[.;:,])\s+|\s+(?:while|and|but|with|after|although|yet|so)\s+")
 _PARTICULAR = re.compile(r"\S*\d\S*|\b[a-z]+(?:-[a-z0-9]+)+\b|(?<=[a-z,] )[A-Z]\w+|\S+@\S+|[\"'`{}\[\]()=<>|]")
+
+_MARKS = " .,;:-…'\"!?"
+_EDGES = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "at",
+        "but",
+        "by",
+        "for",
+        "from",
+        "in",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "so",
+        "that",
+        "the",
+        "then",
+        "there",
+        "to",
+        "was",
+        "with",
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +69,11 @@ class ReadDigest:
     task: str
     calls: tuple[Call, ...]
     terms: frozenset[str]
+
+    @property
+    def findings(self) -> str:
+        """What its looks showed, in one text."""
+        return " . ".join(call.result for call in self.calls if not call.failed)
 
     @property
     def key_call(self) -> Call | None:
@@ -76,15 +113,34 @@ def clauses(text: str) -> list[str]:
     return [part for part in parts if 3 <= len(part.split()) <= 14 and len(content_terms(part)) >= 2]
 
 
-def common_clauses(texts: Iterable[str], *, at_least: float = 0.75) -> list[tuple[str, int]]:
-    """Return the clauses of the first text with the number of texts that say (nearly) the same, most first."""
-    texts = list(texts)
-    seen = [[content_terms(clause) for clause in clauses(text)] for text in texts]
-    ranked = []
-    for clause in dict.fromkeys(clauses(texts[0])):
-        terms = content_terms(clause)
-        support = sum(
-            any(len(terms & other) >= at_least * len(terms | other) for other in others) for others in seen
-        )
-        ranked.append((clause, support))
-    return sorted(ranked, key=lambda pair: -pair[1])
+def common_phrases(texts: Sequence[str], *, shortest: int = 4) -> list[tuple[str, int]]:
+    """Return word sequences that at least two texts share, with the number of texts, best first.
+
+    A sequence is at least ``shortest`` words long and has at least two words that carry meaning.
+    """
+    words = [_PARTICULAR.sub(" | ", text).split() for text in texts]
+    found: set[str] = set()
+    for a, b in itertools.combinations(range(len(words)), 2):
+        matcher = SequenceMatcher(None, [w.strip(_MARKS) for w in words[a]], [w.strip(_MARKS) for w in words[b]], False)
+        for block in matcher.get_matching_blocks():
+            for run in " ".join(words[a][block.a : block.a + block.size]).split("|"):
+                phrase = trimmed(run)
+                if len(phrase.split()) >= shortest and len(content_terms(phrase)) >= 2:
+                    found.add(phrase)
+    plain = [f" {_plain(text)} " for text in texts]
+    counted = [(phrase, sum(f" {_plain(phrase)} " in text for text in plain)) for phrase in found]
+    return sorted(counted, key=lambda pair: (-pair[1], -len(pair[0]), pair[0]))
+
+
+def trimmed(phrase: str) -> str:
+    """Cut words that carry nothing from both ends, and stop at the end of a sentence."""
+    words = re.split(r"(?<=[.;:])\s", phrase.strip())[0].split()
+    while words and (words[0].lower().strip(_MARKS) in _EDGES or not words[0].strip(_MARKS)):
+        words.pop(0)
+    while words and (words[-1].lower().strip(_MARKS) in _EDGES or not words[-1].strip(_MARKS)):
+        words.pop()
+    return " ".join(words).strip(_MARKS)
+
+
+def _plain(text: str) -> str:
+    return " ".join(word.strip(_MARKS) for word in text.lower().split())

@@ -3,8 +3,9 @@
 import re
 from typing import Any
 
-from core.llm.simulated.digests import clauses, read_digests
-from core.llm.simulated.reading import content_terms, coverage, read_rule
+from core.llm.simulated.conditions import ReadCondition
+from core.llm.simulated.digests import read_digests
+from core.llm.simulated.reading import read_rule
 
 _SIDE = re.compile(r"^([AB]): (.+)$", re.MULTILINE)
 _NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
@@ -16,8 +17,8 @@ def judge_merge(request: str) -> dict[str, Any]:
     a, b = _sides(request)
     names = tuple(sorted(set(_NAME.findall(a + " " + b)), key=len, reverse=True))
     first, second = read_rule(a, names), read_rule(b, names)
-    shared = len(first.condition & second.condition) / max(1, len(first.condition | second.condition))
-    equivalent = bool(first.wants) and first.wants == second.wants and shared >= 0.2
+    shared = len(first.terms & second.terms) / max(1, min(len(first.terms), len(second.terms)))
+    equivalent = bool(first.wants) and first.wants == second.wants and shared >= 0.3
     condition, action = _split(a)
     return {
         "equivalent": equivalent,
@@ -35,7 +36,7 @@ def judge_conflict(request: str) -> dict[str, Any]:
     names = tuple(sorted(set(_NAME.findall(a + " " + b)), key=len, reverse=True))
     first, second = read_rule(a, names), read_rule(b, names)
     clash = (set(first.wants) & second.forbids) | (set(second.wants) & first.forbids)
-    near = coverage(first.condition, second.condition) >= 0.5 or coverage(second.condition, first.condition) >= 0.5
+    near = first.match(second.terms) >= 0.5 or second.match(first.terms) >= 0.5
     reason = f"One asks for {sorted(clash)[0]}, the other forbids it" if clash else "Both can be followed"
     return {"conflict": bool(clash) and near, "reason": reason}
 
@@ -50,10 +51,13 @@ def judge_compliance(request: str) -> dict[str, Any]:
     names = tuple({call.tool for call in digest.calls} | {v for call in digest.calls for _, v in call.arguments if v})
     rule = read_rule(rule_line, tuple(sorted(names, key=len, reverse=True)))
     used = {call.tool for call in digest.calls} | {v for call in digest.calls for _, v in call.arguments}
-    if coverage(rule.condition, digest.terms) < 0.5:
+    if rule.match(digest.terms) < 0.5:
         return {"reason": "its condition did not come up", "verdict": "not_applicable"}
     followed = bool(rule.wants) and set(rule.wants) <= used and not rule.forbids & used
-    return {"reason": "its step was " + ("taken" if followed else "not taken"), "verdict": "complied" if followed else "violated"}
+    return {
+        "reason": "its step was " + ("taken" if followed else "not taken"),
+        "verdict": "complied" if followed else "violated",
+    }
 
 
 def condense(request: str) -> str:
@@ -66,8 +70,11 @@ def shorten(request: str) -> dict[str, Any]:
     """Shorten a rule that was too long: keep the first symptoms and the step."""
     line = next((line[6:] for line in request.splitlines() if line.startswith("RULE: ")), "")
     condition, action = _split(line)
-    parts = condition.split(" and ")
-    return {"condition": " and ".join(parts[:2])[:160], "action": " ".join(action.split()[:18]), "exclusion": ""}
+    return {
+        "condition": ReadCondition.parse(condition).shortened().text,
+        "action": " ".join(action.split()[:18]),
+        "exclusion": "",
+    }
 
 
 def _sides(request: str) -> tuple[str, str]:
@@ -85,7 +92,5 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _general(a: str, b: str) -> str:
-    """Keep the symptoms of A that B knows too; A as it is when they share none."""
-    seen = content_terms(b)
-    parts = [part for part in a.split(" and ") if coverage(content_terms(part), seen) >= 0.6]
-    return " and ".join(parts) if parts and clauses(" and ".join(parts)) else a
+    """Cover both conditions: the alternatives of both, and what was to be found, if either says so."""
+    return ReadCondition.parse(a).joined(ReadCondition.parse(b)).text

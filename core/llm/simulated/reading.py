@@ -1,21 +1,102 @@
 """How the stand-in model reads: words, rules, directives. Text in, text structures out; nothing else."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from core.text import search_terms
 
 _STOP = frozenset(
-    "a an and are as at be been before but by can do does for from had has have if in into is it its no not of on "
-    "or other over same should so than that the their then there these they this to too under up was were when "
-    "where which while who will with without you your only still again after all any both each more most very "
-    "says say shows show reports report alert task".split()
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "before",
+        "but",
+        "by",
+        "can",
+        "do",
+        "does",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "no",
+        "not",
+        "of",
+        "on",
+        "or",
+        "other",
+        "over",
+        "same",
+        "should",
+        "so",
+        "than",
+        "that",
+        "the",
+        "their",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "to",
+        "too",
+        "under",
+        "up",
+        "was",
+        "were",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "will",
+        "with",
+        "without",
+        "you",
+        "your",
+        "only",
+        "still",
+        "again",
+        "after",
+        "all",
+        "any",
+        "both",
+        "each",
+        "more",
+        "most",
+        "very",
+        "says",
+        "say",
+        "shows",
+        "show",
+        "reports",
+        "report",
+        "alert",
+        "task",
+    ]
 )
 _NEGATION = re.compile(
     r"\b(?:not|never|avoid|don't|instead of|rather than|without|no longer|refrain from)\b|不要|不得|禁止|避免|而不是|切勿|无需"
 )
 _RULE_LINE = re.compile(r"^\[R(\d+)\] (.+)$", re.MULTILINE)
+_WHEN = re.compile(r"^\s*when\s+", re.IGNORECASE)
+_SHOWS = re.compile(r"\b\w+ on the \w+ shows\b")
+_GOES_ON = re.compile(r"(?:and|or|while|with|且|或)\b")
 _EXCEPT = re.compile(r"(?:\.\s*Except\b|例外[:：])", re.IGNORECASE)
 
 
@@ -45,7 +126,8 @@ class ReadRule:
 
     Attributes:
         text: the whole line.
-        condition: terms of its condition.
+        condition: terms of its condition: all of the parts, of each part one of the alternatives.
+        looks: identifiers its condition names, where to look.
         exclusion: terms of its exclusion.
         wants: identifiers it prescribes, in order.
         forbids: identifiers it prohibits.
@@ -53,11 +135,22 @@ class ReadRule:
     """
 
     text: str
-    condition: frozenset[str]
+    condition: tuple[tuple[frozenset[str], ...], ...]
+    looks: frozenset[str]
     exclusion: frozenset[str]
     wants: tuple[str, ...]
     forbids: frozenset[str]
     at_end: bool
+
+    def match(self, seen: frozenset[str]) -> float:
+        """How far its condition has come up, in [0, 1]."""
+        parts = [max(coverage(terms, seen) for terms in part) for part in self.condition]
+        return sum(parts) / len(parts) if parts else 0.0
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """All terms of the condition."""
+        return frozenset(term for part in self.condition for terms in part for term in terms)
 
 
 @lru_cache(maxsize=2_000)
@@ -74,14 +167,24 @@ def read_rule(text: str, identifiers: tuple[str, ...], *, at_end: bool = True) -
     body, _, exclusion = _partition(text, _EXCEPT)
     condition, action = split_condition(body, identifiers)
     wants, forbids = directives(action, identifiers)
-    return ReadRule(text, content_terms(condition), content_terms(exclusion), wants, forbids, at_end)
+    looks = frozenset(name for _, name in mentions(condition, identifiers))
+    parts = tuple(parts_of(_SHOWS.sub(" ", _WHEN.sub("", condition))))
+    return ReadRule(text, parts, looks, content_terms(exclusion), wants, forbids, at_end)
+
+
+def parts_of(condition: str) -> Iterator[tuple[frozenset[str], ...]]:
+    """Take a condition apart: what has to hold together, and the alternatives of each."""
+    for part in re.split(r",\s+and\s+|，且|，并且", condition):
+        terms = tuple(content_terms(alternative) for alternative in re.split(r",?\s+or\s+|或者|或", part))
+        if any(terms):
+            yield tuple(alternative for alternative in terms if alternative)
 
 
 def split_condition(body: str, identifiers: tuple[str, ...]) -> tuple[str, str]:
     """Cut at the first comma (or 时，) behind which a clause names something to do."""
     for match in re.finditer(r",\s|时，|，|:\s|：", body):
         clause = re.split(r"[,，.。;；]", body[match.end() :], maxsplit=1)[0]
-        if mentions(clause, identifiers):
+        if mentions(clause, identifiers) and not _GOES_ON.match(clause):
             return body[: match.start()], body[match.end() :]
     found = mentions(body, identifiers)
     if not found:

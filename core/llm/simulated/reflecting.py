@@ -1,10 +1,13 @@
 """How the stand-in model reflects: from the digests it is given, by contrast, with the slips models make."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from core.llm.simulated.conditions import ReadCondition
 from core.llm.simulated.dice import uniform
-from core.llm.simulated.digests import Call, ReadDigest, clauses, common_clauses, read_digests, read_known
+from core.llm.simulated.digests import Call, ReadDigest, clauses, common_phrases, read_digests, read_known, trimmed
 from core.llm.simulated.reading import content_terms, coverage
 
 _SLOGAN_RATE = 0.06
@@ -20,28 +23,42 @@ def reflect(request: str, seed: int) -> dict[str, Any]:
     """Answer a reflection request with differences and operations."""
     digests = read_digests(request)
     known = read_known(request)
-    passing = [d for d in digests if d.passing and d.key_call]
-    failing = [d for d in digests if not d.passing]
+    passing = [digest for digest in digests if digest.passing and digest.key_call]
+    failing = [digest for digest in digests if not digest.passing]
     differences: list[dict[str, Any]] = []
     operations: list[dict[str, Any]] = []
     for group in _groups(passing):
         rivals = _rivals(group, failing)
+        foreign = [digest for digest in digests if digest not in group and digest not in rivals]
         differences.append(_difference(group[0], rivals))
-        operations.extend(_operations(group, rivals, passing, known, seed))
+        operations.extend(_operations(Contrast(group, rivals, foreign), known, seed))
     operations.extend(_error_rules(failing, passing, seed))
     return {"differences": differences, "operations": operations[:8]}
 
 
+@dataclass(frozen=True)
+class Contrast:
+    """Passing episodes settled by one call, failing ones with the same symptoms, and all others."""
+
+    group: Sequence[ReadDigest]
+    rivals: Sequence[ReadDigest]
+    foreign: Sequence[ReadDigest]
+
+    @property
+    def alike(self) -> list[ReadDigest]:
+        """All episodes with these symptoms."""
+        return [*self.group, *self.rivals]
+
+
 def _groups(passing: Sequence[ReadDigest]) -> list[list[ReadDigest]]:
-    """Put passing episodes together that were settled by the same call and have symptoms in common."""
+    """Put passing episodes together that were settled by the same call."""
     groups: list[list[ReadDigest]] = []
     for digest in passing:
-        for group in groups:
-            if _same_call(group[0].key_call, digest.key_call) and _alike(group[0], digest) >= 0.3:
-                group.append(digest)
-                break
-        else:
+        home = next((group for group in groups if _same_call(group[0].key_call, digest.key_call)), None)
+        if home is None:
             groups.append([digest])
+        else:
+            home.append(digest)
     return groups
 
 
@@ -56,16 +73,14 @@ def _enumerable(call: Call) -> tuple[tuple[str, str], ...]:
     return tuple((k, v) for k, v in call.arguments if v.replace("_", "").isalpha() and v.islower())
 
 
-def _alike(a: ReadDigest, b: ReadDigest) -> float:
-    union = content_terms(a.task) | content_terms(b.task)
-    return len(content_terms(a.task) & content_terms(b.task)) / len(union) if union else 0.0
-
-
 def _rivals(group: Sequence[ReadDigest], failing: Sequence[ReadDigest]) -> list[ReadDigest]:
-    """Failing episodes of the same tasks; else the one most like them."""
+    """Failing episodes of the same tasks, or whose tasks use the same words for what happens."""
     tasks = {digest.task for digest in group}
-    same = [digest for digest in failing if digest.task in tasks]
-    return same or sorted(failing, key=lambda digest: -_alike(group[0], digest))[:1]
+    found = [digest for digest in failing if digest.task in tasks]
+    for digest in failing:
+        if digest not in found and any(common_phrases([digest.task, task]) for task in tasks):
+            found.append(digest)
+    return found
 
 
 def _difference(digest: ReadDigest, rivals: Sequence[ReadDigest]) -> dict[str, Any]:
@@ -80,62 +95,78 @@ def _difference(digest: ReadDigest, rivals: Sequence[ReadDigest]) -> dict[str, A
     }
 
 
-def _operations(
-    group: list[ReadDigest], rivals: Sequence[ReadDigest], passing: Sequence[ReadDigest], known: dict[str, str], seed: int
-) -> list[dict[str, Any]]:
-    first = group[0]
+def _operations(contrast: Contrast, known: dict[str, str], seed: int) -> list[dict[str, Any]]:
+    first = contrast.group[0]
     call = first.key_call
     if call is None:
         return []
-    wrong = [r.key_call for r in rivals if r.key_call and not _same_call(r.key_call, call)]
-    condition = _condition(group, passing)
-    rule = _draft(condition, _action(call, wrong), group, rivals)
-    rule = _slip(rule, first, wrong, seed)
+    wrong = [r.key_call for r in contrast.rivals if r.key_call and not _same_call(r.key_call, call)]
+    condition = _condition(contrast, call)
     for label, text in known.items():
-        if set(_names(call)) <= content_names(text) and coverage(content_terms(text), first.terms) >= 0.35:
-            return [_vote(label, rule, text, first)]
-    return [rule]
+        if set(_values(call)) <= set(text.replace(".", " ").replace(",", " ").split()):
+            return [_revise(label, text, condition, call, wrong, contrast)]
+    rule = _draft(condition.text, _action(call, wrong), contrast)
+    return [_slip(rule, first, wrong, seed)]
 
 
-def content_names(text: str) -> set[str]:
-    """Return the identifiers a rule text names."""
-    return {word.strip(".,;") for word in text.split() if "_" in word or word.islower()}
+def _revise(
+    label: str, text: str, condition: ReadCondition, call: Call, wrong: Sequence[Call], contrast: Contrast
+) -> dict[str, Any]:
+    """A known rule already asks for this call: vote for it, or widen or sharpen its condition."""
+    head = re.sub(r"^When ", "", text).partition(", call ")[0]
+    old = ReadCondition.parse(head)
+    joined = old.joined(condition)
+    rule = _draft(joined.text, _action(call, wrong), contrast)
+    return {**rule, "op": "UPVOTE" if joined == old else "EDIT", "target": label}
 
 
-def _vote(label: str, rule: dict[str, Any], text: str, digest: ReadDigest) -> dict[str, Any]:
-    """A known rule already says it: vote for it, or widen its condition if it would have missed this case."""
-    head = text.split(",")[0]
-    if coverage(content_terms(head), digest.terms) >= 0.6 or rule["confidence"] < 0.7:
-        return {**rule, "op": "UPVOTE", "target": label}
-    return {**rule, "op": "EDIT", "target": label}
+def _condition(contrast: Contrast, call: Call) -> ReadCondition:
+    """Take the symptoms that these episodes share and others have not, and a finding that confirms them."""
+    tasks = list(dict.fromkeys(digest.task for digest in contrast.alike))
+    foreign = [_words(digest.task) for digest in contrast.foreign]
+    shared = [phrase for phrase, _ in common_phrases(tasks) if not any(_words(phrase) in text for text in foreign)]
+    symptoms = (
+        _apart(shared, 2) or [trimmed(clause) for clause in clauses(tasks[0])[:1]] or ["the task is of this kind"]
+    )
+    return ReadCondition(tuple(symptoms), _finding(contrast, call))
 
 
-def _condition(group: Sequence[ReadDigest], passing: Sequence[ReadDigest]) -> str:
-    """Take the symptoms the group has in common and others have not; two from the task, one from the findings."""
-    foreign = [d for d in passing if d not in group]
-    task_part = _distinctive([d.task for d in group], foreign, 2)
-    found = [" . ".join(c.result for c in d.calls[:-1] if not c.failed) for d in group]
-    finding = _distinctive(found, foreign, 1)
-    return " and ".join([*task_part, *finding]) or (clauses(group[0].task) or ["the task is of this kind"])[0]
+def _finding(contrast: Contrast, call: Call) -> str:
+    """Return what a look showed in two episodes with these symptoms and in no other."""
+    foreign = [_words(digest.findings) for digest in contrast.foreign]
+    looks: dict[tuple[str, str], dict[str, str]] = {}
+    for digest in contrast.group:
+        for look in digest.calls:
+            if look.tool != call.tool and len(look.arguments) == 1 and not look.failed:
+                looks.setdefault((look.tool, look.arguments[0][1]), {})[digest.task] = look.result
+    texts = [text for by_task in looks.values() for text in by_task.values()]
+    for phrase, _ in common_phrases(texts):
+        if any(_words(phrase) in text for text in foreign):
+            continue
+        for (tool, place), by_task in looks.items():
+            if any(_words(phrase) in _words(text) for text in by_task.values()):
+                return f"{tool} on the {place} shows {phrase}"
+    return ""
 
 
-def _distinctive(texts: Sequence[str], foreign: Sequence[ReadDigest], limit: int) -> list[str]:
-    if not texts or not texts[0]:
-        return []
+def _apart(phrases: Sequence[str], limit: int) -> list[str]:
+    """Keep phrases that do not say the same."""
+    kept: list[str] = []
+    for phrase in phrases:
+        terms = content_terms(phrase)
+        if all(coverage(terms, content_terms(other)) < 0.6 for other in kept):
+            kept.append(phrase)
+    return kept[:limit]
 
-    def rank(pair: tuple[str, int]) -> float:
-        clause, support = pair
-        terms = content_terms(clause)
-        elsewhere = max((coverage(terms, other.terms) for other in foreign), default=0.0)
-        return -(support / len(texts) - 0.7 * elsewhere + 0.02 * len(terms))
 
-    ranked = sorted(common_clauses(texts), key=rank)
-    return [clause[:1].lower() + clause[1:] for clause, _ in ranked[:limit]]
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"[a-z]+", text.lower()))
 
 
 def _action(call: Call, wrong: Sequence[Call]) -> str:
     text = f"call {_say(call)}"
-    avoided = [name for other in wrong for name in _names(other)[:2] if name not in _names(call)]
+    avoided = [name for other in wrong if other.tool == call.tool for name in _values(other)[:1]]
+    avoided = [name for name in avoided if name not in _values(call)]
     return text + (f" and do not use {avoided[0]}" if avoided else "")
 
 
@@ -146,12 +177,11 @@ def _say(call: Call) -> str:
     return f"{call.tool} with {values[0]}" + (f" on the {values[1]}" if len(values) > 1 else "")
 
 
-def _names(call: Call) -> list[str]:
-    values = [value for _, value in _enumerable(call)]
-    return values[:1] or [call.tool]
+def _values(call: Call) -> list[str]:
+    return [value for _, value in _enumerable(call)] or [call.tool]
 
 
-def _draft(condition: str, action: str, group: Sequence[ReadDigest], rivals: Sequence[ReadDigest]) -> dict[str, Any]:
+def _draft(condition: str, action: str, contrast: Contrast) -> dict[str, Any]:
     words = action.removeprefix("call ").split(" and do not")[0]
     return {
         "op": "ADD",
@@ -161,11 +191,11 @@ def _draft(condition: str, action: str, group: Sequence[ReadDigest], rivals: Seq
         "condition": condition,
         "action": action,
         "exclusion": "",
-        "rationale": f"{len(group)} passing and {len(rivals)} failing episodes parted here.",
+        "rationale": f"{len(contrast.group)} passing and {len(contrast.rivals)} failing episodes parted here.",
         "tags": sorted(content_terms(condition))[:4],
         "priority": 0.6,
-        "confidence": round(min(0.95, 0.74 + 0.05 * len(group)), 2),
-        "evidence": [d.label for d in [*group, *rivals]],
+        "confidence": round(min(0.95, 0.74 + 0.05 * len(contrast.group)), 2),
+        "evidence": [digest.label for digest in contrast.alike],
     }
 
 
@@ -183,24 +213,28 @@ def _slip(rule: dict[str, Any], digest: ReadDigest, wrong: Sequence[Call], seed:
 
 
 def _error_rules(failing: Sequence[ReadDigest], passing: Sequence[ReadDigest], seed: int) -> list[dict[str, Any]]:
-    """Where a failing episode ran into an error, say what passing ones called before that tool."""
-    rules = []
+    """Where two failing episodes ran into the same error, say what passing ones called before that tool."""
+    seen: dict[tuple[str, str], list[ReadDigest]] = {}
     for digest in failing:
-        for index, call in enumerate(digest.calls):
-            message = (clauses(call.result.removeprefix("ERROR")) or [""])[0]
-            before = _tool_before(call.tool, passing) or (digest.calls[index - 1].tool if index else "")
-            if call.failed and message and before and before != call.tool:
-                condition = f"{call.tool} may answer with {message}"
-                action = f"call {before} first and correct the arguments before calling {call.tool} once more"
-                rules.append(_draft(condition, action, [], [digest]) | {"confidence": 0.75, "name": message[:80]})
-                break
-    unique = {rule["condition"]: rule for rule in rules}
-    return [rule for rule in unique.values() if uniform(seed, rule["condition"]) > _SLOGAN_RATE]
+        for tool, message in {_complaint(call) for call in digest.calls if call.failed}:
+            seen.setdefault((tool, message), []).append(digest)
+    for (tool, message), digests in seen.items():
+        before = _tool_before(tool, passing)
+        if len(digests) < 2 or not message or not before or uniform(seed, message) < _SLOGAN_RATE:
+            continue
+        condition = f"the answer of {tool} may be {message}"
+        action = f"call {before} first and correct the arguments before calling {tool} once more"
+        return [_draft(condition, action, Contrast([], digests, [])) | {"confidence": 0.75, "name": message[:80]}]
+    return []
+
+
+def _complaint(call: Call) -> tuple[str, str]:
+    return call.tool, (clauses(call.result.removeprefix("ERROR")) or [""])[0]
 
 
 def _tool_before(tool: str, passing: Sequence[ReadDigest]) -> str:
     for digest in passing:
         names = [call.tool for call in digest.calls]
-        if tool in names and names.index(tool) > 0:
-            return names[names.index(tool) - 1]
+        if tool in names[1:] and names[names.index(tool, 1) - 1] != tool:
+            return names[names.index(tool, 1) - 1]
     return ""

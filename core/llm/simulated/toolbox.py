@@ -10,7 +10,24 @@ from typing import Any
 
 from core.llm.simulated.reading import stem
 
-_LOOKING = frozenset("query search list read check inspect get find look show describe calculate think view".split())
+_LOOKING = frozenset(
+    [
+        "query",
+        "search",
+        "list",
+        "read",
+        "check",
+        "inspect",
+        "get",
+        "find",
+        "look",
+        "show",
+        "describe",
+        "calculate",
+        "think",
+        "view",
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +84,9 @@ class Toolbox:
     def sensible(self) -> tuple[Option, ...]:
         """The options that no description rules out."""
         return tuple(
-            option for option in self.options if not option.place or option.place in self.places.get(option.main, {option.place})
+            option
+            for option in self.options
+            if not option.place or option.place in self.places.get(option.main, {option.place})
         )
 
     @cached_property
