@@ -6,11 +6,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import streamlit as st
 
 from core.clock import Clock, utc_now
+from core.control import current_settings
 from core.db import Database, open_database
 from core.errors import UserError
 from core.i18n import Translator, choose_language
 from core.settings import Settings, load_settings
-from core.views.loop import current_settings
 
 ACTOR = "local"
 """Who acts while there is no sign-in: whoever sits at this machine, since only loopback is served."""

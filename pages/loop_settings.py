@@ -58,7 +58,9 @@ def _group(app: Context, t: Translator, group: str, rows: list[SettingRow]) -> N
 
 def _save(app: Context, changes: dict[str, Any]) -> None:
     for name, value in changes.items():
-        curation.change_setting(app.database, name=name, value=value, actor=ACTOR, clock=app.clock)
+        curation.change_setting(
+            app.database, name=name, value=value, settings=app.settings, actor=ACTOR, clock=app.clock
+        )
 
 
 def _input(t: Translator, row: SettingRow) -> Any:

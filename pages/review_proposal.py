@@ -83,7 +83,14 @@ def _decide(app: Context, t: Translator, item: ProposalItem) -> None:
     if way == "refuse":
         _refuse(app, t, item, key)
     elif st.button(t("Accept"), type="primary", icon=":material/check:", key=f"{key}_accept", shortcut="a"):
-        action = partial(curation.accept_proposal, app.database, proposal_id=item.id, actor=ACTOR, clock=app.clock)
+        action = partial(
+            curation.accept_proposal,
+            app.database,
+            proposal_id=item.id,
+            settings=app.settings,
+            actor=ACTOR,
+            clock=app.clock,
+        )
         perform(t, action, t("Accepted: {name}", name=plain(item.rule.name)))
 
 

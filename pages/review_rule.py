@@ -106,6 +106,7 @@ def _approve(app: Context, t: Translator, item: RuleItem, version: int) -> None:
         action = partial(
             curation.approve,
             app.database,
+            settings=app.settings,
             rule_id=row.id,
             version=version,
             actor=ACTOR,
@@ -129,6 +130,7 @@ def _edit(app: Context, t: Translator, item: RuleItem, version: int) -> None:
         action = partial(
             curation.edit_and_approve,
             app.database,
+            settings=app.settings,
             rule_id=item.row.id,
             version=version,
             content=content,

@@ -19,7 +19,7 @@ LAYERS = (
     ("core", "core.clock", "core.errors", "core.ids", "core.statistics", "core.text"),
     ("core.settings", "core.i18n", "core.packaged_e5"),
     ("core.planning", "core.tables"),
-    ("core.db", "core.migrations"),
+    ("core.audit", "core.control", "core.db", "core.migrations"),
     ("core.calibration", "core.embeddings", "core.environments", "core.llm"),
     ("core.episodes", "core.rules"),
     ("core.learning",),

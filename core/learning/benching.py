@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlmodel import select
 
 from core.clock import Clock
+from core.control import current_settings
 from core.db import Database
 from core.embeddings import Embedder
 from core.environments.protocol import Environment, EnvironmentFactory
@@ -15,8 +15,8 @@ from core.environments.splits import check_splits
 from core.learning.bench import Bench, ProgressEvent
 from core.llm.build import build_client
 from core.llm.client import ModelClient
-from core.settings import Settings, with_overrides
-from core.tables import SettingOverride, Task
+from core.settings import Settings
+from core.tables import Task
 
 RECORDED = "recorded:"
 
@@ -30,14 +30,14 @@ class BenchMaker:
     clock: Clock
     progress: Callable[[ProgressEvent], None] = field(default=lambda event: None)
     should_stop: Callable[[], bool] = field(default=lambda: False)
+    pinned: frozenset[str] = frozenset()
     _embedder: Embedder | None = None
     _client: tuple[Settings, ModelClient] | None = None
 
     def effective_settings(self) -> Settings:
         """Return the settings with what people changed while running."""
         with self.database.read() as session:
-            overrides: dict[str, Any] = {row.name: row.value for row in session.exec(select(SettingOverride))}
-        return with_overrides(self.settings, overrides) if overrides else self.settings
+            return current_settings(session, self.settings, self.pinned)
 
     def own_domain(self) -> str:
         """Return the domain of the configured environment; stores its tasks if they are new.

@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from core.clock import Clock, utc_now
+from core.control import read_control, set_control
 from core.db import Database
 from core.errors import UserError
 from core.ids import new_id
 from core.learning.bench import ProgressEvent
 from core.learning.benching import BenchMaker
-from core.learning.control import LeaseKeeper, read_control, set_control
+from core.learning.lease import LeaseKeeper
 from core.learning.round import RoundOptions, RoundRunner, open_round, start_round
 from core.learning.worker import Activity, LoopWorker
 from core.settings import Settings
@@ -112,8 +113,18 @@ def run_rounds(
     clock: Clock = utc_now,
     progress: Callable[[ProgressEvent], None] = lambda event: None,
     random_arm: bool = False,
+    pinned: frozenset[str] = frozenset(),
 ) -> None:
     """Run rounds in the foreground; a round that was begun before is finished first and counts as one.
+
+    Args:
+        settings: as read at the start.
+        database: holds all state.
+        rounds: how many.
+        clock: tells the time.
+        progress: is told how far each phase is.
+        random_arm: also measure as many random rules.
+        pinned: settings that were given explicitly; what people changed on the Loop page does not beat them.
 
     Raises:
         UserError: another process runs the loop on this database, or the environment is not usable.
@@ -124,7 +135,7 @@ def run_rounds(
     if not lease.acquire():
         raise UserError("Another process runs the loop on this database. Stop it, or wait until it ends.")
     with beating(lease, Activity("command line")) as lost:
-        maker = BenchMaker(settings, database, clock, progress, lost.is_set)
+        maker = BenchMaker(settings, database, clock, progress, lost.is_set, pinned)
         own = maker.own_domain()
         for _ in range(rounds):
             with database.read() as session:

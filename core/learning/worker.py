@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from core.clock import Clock
+from core.control import count_step_down, read_control, set_control
 from core.db import Database
 from core.errors import BudgetExceededError, UserError
 from core.learning.bench import InterruptedRound, ProgressEvent
 from core.learning.benching import BenchMaker
-from core.learning.control import count_step_down, read_control, set_control
 from core.learning.round import RoundOptions, RoundRunner, fail_round, open_round, start_round
 from core.learning.triggers import Trigger, next_trigger
 from core.settings import Settings

@@ -7,7 +7,8 @@ from typing import Any, get_args
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from core.settings import ADJUSTABLE, Settings, with_overrides
+from core.control import current_settings
+from core.settings import ADJUSTABLE, Settings
 from core.tables import Lease, LoopControl, Refusal, Round, SettingOverride
 from core.views.paging import PAGE_SIZE, Page
 
@@ -146,20 +147,6 @@ def rounds(session: Session, *, limit: int = PAGE_SIZE, offset: int = 0) -> Page
         ),
         total,
     )
-
-
-def current_settings(session: Session, settings: Settings) -> Settings:
-    """Return the settings with what people changed.
-
-    Args:
-        session: for reading.
-        settings: as read at the start, without what people changed.
-
-    Raises:
-        UserError: a stored change does not fit any more.
-    """
-    changed = session.exec(select(SettingOverride)).all()
-    return with_overrides(settings, {one.name: one.value for one in changed})
 
 
 def settings_in_force(session: Session, settings: Settings) -> tuple[SettingRow, ...]:

@@ -5,7 +5,6 @@ from alembic import op
 
 import core.tables.columns
 
-
 revision = "0001"
 down_revision = None
 branch_labels = None

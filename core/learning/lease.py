@@ -1,16 +1,13 @@
-"""Who runs the loop, and what people want of it: the lease and the control row (design section 1)."""
+"""Who runs the loop: the lease, so that two processes on one database never run two loops (design section 1)."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlmodel import Session
-
 from core.clock import Clock
+from core.control import LOOP
 from core.db import Database
 from core.settings import LoopSettings
-from core.tables import Lease, LoopControl
-
-LOOP = "loop"
+from core.tables import Lease
 
 
 @dataclass(frozen=True)
@@ -51,27 +48,3 @@ class LeaseKeeper:
             lease = session.get(Lease, LOOP)
             if lease is not None and lease.owner == self.owner:
                 session.delete(lease)
-
-
-def read_control(session: Session) -> LoopControl | None:
-    """Return what people want of the loop; None if nobody has said anything yet."""
-    return session.get(LoopControl, LOOP)
-
-
-def set_control(
-    session: Session, clock: Clock, *, wanted: str, actor: str, reason: str = "", steps: int = 0
-) -> LoopControl:
-    """Say what the loop is to do from now on."""
-    control = session.get(LoopControl, LOOP) or LoopControl(name=LOOP, changed_at=clock())
-    control.wanted, control.reason, control.steps = wanted, reason, steps
-    control.changed_by, control.changed_at = actor, clock()
-    session.add(control)
-    return control
-
-
-def count_step_down(session: Session) -> None:
-    """One wanted single round is done."""
-    control = session.get(LoopControl, LOOP)
-    if control is not None and control.steps > 0:
-        control.steps -= 1
-        session.add(control)
