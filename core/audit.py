@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from datetime import UTC
 from typing import Any
 
 from sqlmodel import Session, col, select
@@ -45,6 +46,6 @@ def entry_digest(entry: AuditEntry) -> str:
         entry.object_kind,
         entry.object_id,
         entry.detail,
-        entry.created_at.isoformat(),
+        entry.created_at.astimezone(UTC).isoformat(),
     ]
     return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

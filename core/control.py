@@ -1,5 +1,6 @@
 """What people want of the running product, as the database has it: the loop's control row, changed settings."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlmodel import Session, select
@@ -33,11 +34,19 @@ def read_control(session: Session) -> LoopControl | None:
 
 
 def set_control(
-    session: Session, clock: Clock, *, wanted: str, actor: str, reason: str = "", steps: int = 0
+    session: Session,
+    clock: Clock,
+    *,
+    wanted: str,
+    actor: str,
+    reason: str = "",
+    reason_values: Mapping[str, Any] | None = None,
+    steps: int = 0,
 ) -> LoopControl:
-    """Say what the loop is to do from now on."""
+    """Say what the loop is to do from now on; ``reason`` is a template to translate."""
     control = session.get(LoopControl, LOOP) or LoopControl(name=LOOP, changed_at=clock())
-    control.wanted, control.reason, control.steps = wanted, reason, steps
+    control.wanted, control.steps = wanted, steps
+    control.reason, control.reason_values = reason, dict(reason_values or {})
     control.changed_by, control.changed_at = actor, clock()
     session.add(control)
     return control

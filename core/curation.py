@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from core.audit import record_action
 from core.calibration import Thresholds
@@ -24,7 +24,7 @@ from core.rules.library import Change, create_rule, edit_rule, get_rule, move_ru
 from core.rules.lifecycle import Cause, State
 from core.rules.quality import check_quality
 from core.settings import Settings
-from core.tables import Conflict, Proposal, Refusal, Rule, SettingOverride
+from core.tables import Conflict, Proposal, Refusal, Round, Rule, SettingOverride
 from core.tables.rules import RuleContent
 
 _WORDS_ALONE = Thresholds(duplicate=2.0, same_condition=2.0, duplicate_mixed=2.0, same_condition_mixed=2.0)
@@ -248,7 +248,9 @@ def change_setting(database: Database, *, name: str, value: Any, settings: Setti
 @contextmanager
 def _at_desk(database: Database, actor: str, clock: Clock, reason: str = "") -> Iterator[_Desk]:
     with database.write() as session:
-        yield _Desk(session, Change(actor, clock, reason))
+        # Terms such as "three rounds on probation" count from the round in which a person acted.
+        latest = session.exec(select(func.max(Round.number))).one()
+        yield _Desk(session, Change(actor, clock, reason, round_number=latest))
 
 
 def _candidate(desk: _Desk, rule_id: str, version: int) -> Rule:

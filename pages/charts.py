@@ -85,9 +85,12 @@ def _band(one: Series) -> go.Scatter:
 
 def _line(one: Series) -> go.Scatter:
     color, dash, symbol = _LOOKS[one.look]
+    alone = one.points[0] if one.banded and len(one.points) == 1 else None  # one point has no band, but a bar
+    bar = alone and {"array": [alone.high - alone.value], "arrayminus": [alone.value - alone.low]}
     return go.Scatter(
         x=[point.round for point in one.points],
         y=[point.value for point in one.points],
+        error_y=bar,
         name=one.name,
         mode="lines+markers",
         line={"color": f"rgb({color})", "width": 2, "dash": dash},

@@ -16,7 +16,7 @@ from pages.labels import (
     STATES,
     label,
 )
-from pages.widgets import badge, plain, rule_link
+from pages.widgets import badge, digest_text, plain, rule_link
 
 _AVATARS = {
     "user": ":material/assignment:",
@@ -38,7 +38,7 @@ def show_episode(t: Translator, story: EpisodeStory) -> None:
         st.error(plain(story.error), title=t("The agent could not finish"), icon=":material/error:")
     if story.digest:
         with st.expander(t("Digest"), icon=":material/summarize:"):
-            st.text(story.digest)
+            digest_text(t, story.digest)
     st.subheader(t("Rules in its prompt"), anchor=False)
     _rules(t, story)
     st.subheader(t("What happened"), anchor=False)

@@ -157,6 +157,12 @@ PURPOSES = {
     "reflect": mark("Reflection"),
     "judge": mark("Judging"),
 }
+DIGEST_HEADINGS = {
+    "TASK": mark("Task"),
+    "OUTCOME": mark("Outcome"),
+    "STEPS": mark("Steps"),
+    "EXPECTED": mark("Outcome against expectation"),
+}
 FIELDS = {
     "name": mark("Name"),
     "condition": mark("When"),

@@ -46,7 +46,7 @@ def _round(t: Translator, row: RoundRow) -> None:
     for note in row.notes:
         st.caption(plain(t.message(note)))
     if row.error:
-        st.error(plain(row.error), icon=":material/error:")
+        st.error(plain(t(row.error, **row.error_values)), icon=":material/error:")
 
 
 def _facts(t: Translator, row: RoundRow) -> list[str]:

@@ -10,7 +10,7 @@ from core.i18n import Translator, mark
 from core.views.loop import LoopState, loop_state
 from pages.context import ACTOR, Context, context, translator
 from pages.labels import ACTIVITIES, LOOP_LOOKS, LOOP_STATUS, label
-from pages.widgets import badge, perform
+from pages.widgets import badge, perform, plain
 
 _REFRESH_S = 3
 _PROGRESS = re.compile(r"(?P<phase>\w+)/(?P<done>\d+)/(?P<total>\d+)/\d+")
@@ -39,7 +39,8 @@ def loop_status() -> None:
     if state.status in _EXPLAINED:
         st.caption(t(_EXPLAINED[state.status]))
     if state.reason:
-        st.warning(t("The loop paused itself: {reason}", reason=t(state.reason)), icon=":material/pause_circle:")
+        reason = plain(t(state.reason, **state.reason_values))
+        st.warning(t("The loop paused itself: {reason}", reason=reason), icon=":material/pause_circle:")
 
 
 def loop_controls(app: Context, t: Translator, key: str) -> None:

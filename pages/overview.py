@@ -61,13 +61,14 @@ def _figures() -> None:
 
 
 def _gain(t: Translator, measured: Gain | None) -> None:
-    help_ = t("Held-out score with the library minus the score with an empty one, on the same tasks and seeds.")
+    help_ = t("Mean reward on held-out tasks with the library minus that with an empty one, same tasks and seeds.")
     if measured is None or measured.value is None:
         st.metric(t("Gain by the rules"), "–", help=help_)
         st.caption(t("No round has measured it yet."))
         return
     st.metric(t("Gain by the rules"), t.signed(measured.value), help=help_)
-    st.caption(t.interval(measured.value, measured.low, measured.high, measured.n))
+    interval = t.interval(measured.value, measured.low, measured.high, measured.n)
+    st.caption(t("{interval} in mean reward", interval=interval))
     st.caption(
         t(
             "Round {number}: {repaired} tasks repaired, {regressed} regressed; McNemar p = {p}; noise floor {floor}",

@@ -56,7 +56,7 @@ def _figures(app: Context, t: Translator, item: RuleItem) -> None:
     first, second, third = st.columns(3)
     first.metric(
         t("Verified successes"),
-        t("{n} of {needed}", n=t.number(row.verified), needed=t.number(needed)),
+        t("{n} of {needed}", n=t.number(min(row.verified, needed)), needed=t.number(needed)),
         help=t(
             "Episodes that passed with the rule in the prompt and not violated. It goes live after {needed}.",
             needed=needed,

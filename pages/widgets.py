@@ -10,9 +10,10 @@ from core.errors import UserError
 from core.i18n import TOO_FEW, Translator
 from core.views.library import RuleRow
 from core.views.review import DigestCard
-from pages.labels import GRADE_LOOKS, GRADES, STATE_LOOKS, STATES, label
+from pages.labels import DIGEST_HEADINGS, GRADE_LOOKS, GRADES, STATE_LOOKS, STATES, label
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:])")
+_DIGEST_STEP = re.compile(r"(?P<mark>[-*]) (?:\[\d+\] )?(?P<text>.+)")
 _NOTICE = "shell_notice"
 
 
@@ -114,8 +115,28 @@ def digest_card(t: Translator, card: DigestCard) -> None:
                 + " · "
                 + t.plural("{n} turn", "{n} turns", card.turns)
             )
-        st.text(card.digest or t("This episode has no digest yet."))
+        if card.digest:
+            digest_text(t, card.digest)
+        else:
+            st.caption(t("This episode has no digest yet."))
         episode_link(t, card.episode_id)
+
+
+def digest_text(t: Translator, digest: str) -> None:
+    """Show a digest as paragraphs and a list, its decisive step marked; a line of any other form as it is."""
+    lines = [_digest_line(t, line) for line in digest.splitlines() if line.strip()]
+    st.markdown("\n".join(lines))
+
+
+def _digest_line(t: Translator, line: str) -> str:
+    step = _DIGEST_STEP.fullmatch(line)
+    if step is not None:
+        text = plain(step["text"])
+        return f"- :violet[:material/flag:] **{text}**" if step["mark"] == "*" else f"- {text}"
+    heading, colon, text = line.partition(":")
+    if colon and heading in DIGEST_HEADINGS:
+        return f"\n**{label(t, DIGEST_HEADINGS, heading)}** {plain(text.strip())}\n"
+    return f"\n{plain(line)}\n"
 
 
 def episode_link(t: Translator, episode_id: str, name: str = "") -> None:

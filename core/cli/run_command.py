@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 def run_command(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds to run; an unfinished one is finished first.")] = 1,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of sampling, rollouts and hold-outs.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Of sampling, rollouts, hold-outs and the simulated model.")
+    ] = None,
     database: DatabaseOption = None,
     approve: Annotated[
         Literal["required", "auto"] | None,
@@ -24,6 +26,7 @@ def run_command(
     random_arm: Annotated[
         bool, typer.Option("--random-arm/--no-random-arm", help="Also evaluate as many random rules.")
     ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show where in the program an error came from.")] = False,
 ) -> None:
     """Run learning rounds, then show the held-out score with and without the library.
 
@@ -39,20 +42,29 @@ def run_command(
     from core.cli.edge import opened, settings_for
     from core.cli.progress import shown_progress
     from core.clock import utc_now
-    from core.errors import RunFailedError
+    from core.errors import RulewrightError, RunFailedError
     from core.learning.bench import InterruptedRound
     from core.learning.service import run_rounds
 
     settings = settings_for(
         database,
         loop=None if seed is None else {"seed": seed},
+        simulation=None if seed is None else {"seed": seed},
         lifecycle=None if approve is None else {"approval": approve},
         environment=None if environment is None else {"name": environment},
     )
     with opened(settings) as store:
         try:
             with shown_progress(rounds) as progress:
-                run_rounds(settings, store, rounds=rounds, clock=utc_now, progress=progress, random_arm=random_arm)
+                run_rounds(
+                    settings,
+                    store,
+                    rounds=rounds,
+                    clock=utc_now,
+                    progress=progress,
+                    random_arm=random_arm,
+                    pinned=frozenset() if approve is None else frozenset({"lifecycle.approval"}),
+                )
         except InterruptedRound:
             raise RunFailedError(
                 "Another process took over the loop on this database. The same command resumes the round."
@@ -61,6 +73,17 @@ def run_command(
             raise RunFailedError(
                 "Stopped. What was finished is kept; the same command resumes the round where it stopped."
             ) from None
+        except RulewrightError:
+            raise
+        except Exception as error:
+            if verbose:
+                raise
+            raise RunFailedError(
+                "The run broke down: {kind}: {problem}. What was finished is kept; the same command goes on from "
+                "there. --verbose shows where it came from.",
+                kind=type(error).__name__,
+                problem=str(error),
+            ) from error
         _show_outcome(store)
 
 

@@ -27,7 +27,12 @@ class InterruptedRound(Exception):
 
 @dataclass(frozen=True)
 class Bench:
-    """Everything a round needs. ``make_environment`` is None where episodes cannot be rolled out."""
+    """Everything a round needs.
+
+    Attributes:
+        make_environment: None where episodes cannot be rolled out.
+        testable: held-out tasks can be rolled out, and there are enough of them for a verdict.
+    """
 
     settings: Settings
     database: Database
@@ -36,7 +41,8 @@ class Bench:
     clock: Clock
     domain: str
     make_environment: EnvironmentFactory | None
-    progress: Callable[[ProgressEvent], None] = field(default=lambda event: None)
+    testable: bool = True
+    progress: Callable[[ProgressEvent], None] = field(default=lambda _event: None)
     should_stop: Callable[[], bool] = field(default=lambda: False)
 
     def report(self, round_number: int, phase: str, done: int, total: int) -> None:

@@ -13,9 +13,10 @@ from core.environments.protocol import Environment, EnvironmentFactory
 from core.environments.registry import environment_factory
 from core.environments.splits import check_splits
 from core.learning.bench import Bench, ProgressEvent
+from core.learning.gate import held_out_tasks
 from core.llm.build import build_client
 from core.llm.client import ModelClient
-from core.settings import Settings
+from core.settings import GateSettings, Settings
 from core.tables import Task
 
 RECORDED = "recorded:"
@@ -28,7 +29,7 @@ class BenchMaker:
     settings: Settings
     database: Database
     clock: Clock
-    progress: Callable[[ProgressEvent], None] = field(default=lambda event: None)
+    progress: Callable[[ProgressEvent], None] = field(default=lambda _event: None)
     should_stop: Callable[[], bool] = field(default=lambda: False)
     pinned: frozenset[str] = frozenset()
     _embedder: Embedder | None = None
@@ -58,7 +59,10 @@ class BenchMaker:
         if self._embedder is None:
             self._embedder = Embedder(settings.embedding, self.database)
         if self._client is None or self._client[0] != settings:
+            if self._client is not None:
+                self._client[1].close()
             self._client = (settings, build_client(settings, self.database, self.clock))
+        factory = self._factory(domain)
         return Bench(
             settings=settings,
             database=self.database,
@@ -66,10 +70,15 @@ class BenchMaker:
             embedder=self._embedder,
             clock=self.clock,
             domain=domain,
-            make_environment=self._factory(domain),
+            make_environment=factory,
+            testable=factory is not None and self._has_enough_tasks(settings.gate, domain),
             progress=self.progress,
             should_stop=self.should_stop,
         )
+
+    def _has_enough_tasks(self, gate: GateSettings, domain: str) -> bool:
+        with self.database.read() as session:
+            return len(held_out_tasks(session, domain, gate.tasks)) >= gate.min_tasks
 
     def _factory(self, domain: str) -> EnvironmentFactory | None:
         name = self.settings.environment.name

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from sqlalchemy import case
 from sqlmodel import Session, col, func, select
@@ -38,14 +39,24 @@ def baselines(session: Session, environment: str) -> dict[str, Baseline]:
 def _by_type(session: Session, environment: str, *, without_rules: bool) -> dict[str, Baseline]:
     passes = func.sum(case((col(Episode.grade) == "pass", 1), else_=0))
     query = (
-        select(Episode.task_type, func.avg(Episode.reward), passes, func.count())
+        select(Episode.task_type, Episode.reward, passes, func.count())
         .where(Episode.environment == environment, col(Episode.arm).in_(CREDITED_ARMS), Episode.status == "done")
-        .group_by(col(Episode.task_type))
+        .group_by(col(Episode.task_type), col(Episode.reward))
+        .order_by(col(Episode.task_type), col(Episode.reward))
     )
     if without_rules:
         served = select(RuleUse.episode_id).where(RuleUse.disposition == "served")
         query = query.where(col(Episode.id).not_in(served))
-    return {kind: Baseline(float(mean), int(won), int(n)) for kind, mean, won, n in session.exec(query)}
+    parts: dict[str, list[tuple[float, int, int]]] = {}
+    for kind, reward, won, count in session.exec(query):
+        parts.setdefault(kind, []).append((float(reward), int(won), int(count)))
+    return {kind: _baseline(rows) for kind, rows in parts.items()}
+
+
+def _baseline(rows: Sequence[tuple[float, int, int]]) -> Baseline:
+    """Add up (reward, passes, episodes); exactly, so that the order in which episodes ended does not matter."""
+    n = sum(count for _, _, count in rows)
+    return Baseline(fsum(reward * count for reward, _, count in rows) / n, sum(won for _, won, _ in rows), n)
 
 
 def credit_episodes(session: Session, environment: str) -> int:

@@ -1,7 +1,7 @@
 """Held-out evaluation of a library, arm by arm, and the gate and ablation built on it (design section 8)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlmodel import Session, col, select
@@ -11,25 +11,47 @@ from core.ids import derive_seed
 from core.learning.bench import Bench
 from core.learning.placebo import placebo_library
 from core.learning.rollouts import Arm, RolloutRunner, load_tasks
+from core.learning.second_try import changes_to_blame
 from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
 from core.learning.verdict import Comparison, Outcome, Verdict, commits, compare, judge
 from core.statistics import noise_floor
 from core.tables import Episode, Task
 
+SECOND = "second"
+"""The arm of the second try."""
+
 
 @dataclass(frozen=True)
 class GateResult:
-    """A verdict with its figures; ``commit`` says what is to happen."""
+    """A verdict with its figures; ``commit`` says what is to happen.
+
+    Attributes:
+        verdict: of the changes that are kept or, if none are, of all.
+        commit: the changes stay, but for the dropped ones.
+        comparison: without and with the changes.
+        noise_floor: of the library without them.
+        arm: the arm that ran with the changes.
+        dropped: rules whose changes were dropped before the second try.
+    """
 
     verdict: Verdict
     commit: bool
     comparison: Comparison
     noise_floor: float
+    arm: str = "after"
+    dropped: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return it for storage with the round."""
         figures = self.comparison.as_json()
-        return {"verdict": self.verdict.value, "commit": self.commit, "noise_floor": self.noise_floor, **figures}
+        return {
+            "verdict": self.verdict.value,
+            "commit": self.commit,
+            "noise_floor": self.noise_floor,
+            "arm": self.arm if self.commit else "before",
+            "dropped": list(self.dropped),
+            **figures,
+        }
 
 
 class Evaluator:
@@ -42,7 +64,7 @@ class Evaluator:
     def __init__(self, bench: Bench, factory: EnvironmentFactory, round_number: int) -> None:
         self._bench = bench
         self._runner = RolloutRunner(bench, factory, round_number)
-        self._round = round_number
+        self._round = self.round_number = round_number
         self._seed = derive_seed(bench.settings.loop.seed, "held-out")
         with bench.database.read() as session:
             ids = held_out_tasks(session, bench.domain, bench.settings.gate.tasks)
@@ -94,6 +116,21 @@ def run_gate(
         return GateResult(Verdict.NO_CHANGE, True, comparison, 0.0)
     before = evaluator.run("before", previous)
     noise = evaluator.noise(before, evaluator.run("repeat", previous))
+    result = _result(evaluator, bench, before, after, noise)
+    if result.commit:
+        return result
+    with bench.database.read() as session:
+        blamed = changes_to_blame(session, evaluator.round_number, before, after, undone)
+        rest = maker.with_contents(session, bench.domain, blamed)
+    if not blamed or len(blamed) == len(undone):
+        return result
+    second = _result(evaluator, bench, before, evaluator.run(SECOND, rest), noise)
+    return replace(second, arm=SECOND, dropped=tuple(blamed)) if second.commit else result
+
+
+def _result(
+    evaluator: "Evaluator", bench: Bench, before: Sequence[Outcome], after: Sequence[Outcome], noise: float
+) -> GateResult:
     comparison = evaluator.compare(before, after)
     verdict = judge(comparison, bench.settings.gate)
     return GateResult(verdict, commits(verdict, comparison, bench.settings.gate), comparison, noise)
@@ -109,7 +146,7 @@ def run_ablation(
         bench: settings.
         maker: builds the placebo library.
         library: the library that stands.
-        kept: the arm that already ran it, ``after`` or ``before``.
+        kept: the arm that already ran it: ``after``, ``second`` or ``before``.
         random_arm: also run as many random rules.
     """
     with_rules = evaluator.run(kept, library)

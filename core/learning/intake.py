@@ -15,7 +15,7 @@ from core.learning.bench import Bench
 from core.learning.reflection import Operation
 from core.learning.shortening import checked
 from core.llm.client import CallContext
-from core.rules.conflict_records import record_conflicts
+from core.rules.conflict_records import close_gone_conflicts, record_conflicts
 from core.rules.conflicts import ConflictFinding
 from core.rules.duplicates import Statistics, merged_statistics
 from core.rules.judging import judge_conflicts, judge_equivalence
@@ -154,6 +154,7 @@ class Intake:
             current = get_rule(session, rule.id, rule.version)
             edit_rule(session, current, _texts(draft), self.change.because("Reflection made it clearer"))
             record_conflicts(session, current, conflicts, self.change)
+            close_gone_conflicts(session, current, conflicts, self.change)
             return _entry("edited", rule.id)
 
         return effect
@@ -259,7 +260,7 @@ class Intake:
 
     def _is_peoples(self, rule: Rule) -> bool:
         """A person approved it; or it is live and nothing here could test a change of it."""
-        untestable = self.bench.make_environment is None and rule.state == State.ACTIVE
+        untestable = not self.bench.testable and rule.state == State.ACTIVE
         return rule.approved_by is not None or untestable
 
     def _rule_id(self, source: Source) -> str:

@@ -1,7 +1,8 @@
 """Who runs the loop: the lease, so that two processes on one database never run two loops (design section 1)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from core.clock import Clock
 from core.control import LOOP
@@ -31,6 +32,25 @@ class LeaseKeeper:
             lease.owner, lease.heartbeat_at = self.owner, now
             session.add(lease)
             return True
+
+    def wait(self, pause: Callable[[float], object]) -> bool:
+        """Take the lease, waiting as long as its owner may be dead; False as soon as the owner shows life.
+
+        Args:
+            pause: waits so many seconds.
+        """
+        first = self._heartbeat()
+        while not self.acquire():
+            seen = self._heartbeat()
+            if seen is not None and (seen != first or seen > self.clock()):
+                return False
+            pause(min(self.settings.heartbeat_s, 0.2))
+        return True
+
+    def _heartbeat(self) -> datetime | None:
+        with self.database.read() as session:
+            lease = session.get(Lease, LOOP)
+            return lease.heartbeat_at if lease is not None else None
 
     def beat(self, activity: str) -> bool:
         """Renew the lease and say what the loop is doing; False if somebody else has taken it."""

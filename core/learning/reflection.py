@@ -94,11 +94,12 @@ class Labels:
 
     def resolve(self, operation: Operation) -> Operation:
         """Return the operation with ids in the place of labels; what stands for nothing is dropped."""
+        evidence = [self.episodes.get(label.strip("[]"), "") for label in operation.evidence]
         return operation.model_copy(
             update={
                 "target": self.rules.get(operation.target.strip("[]"), ""),
                 "other": self.rules.get(operation.other.strip("[]"), ""),
-                "evidence": [self.episodes[label] for label in operation.evidence if label in self.episodes],
+                "evidence": [episode_id for episode_id in evidence if episode_id],
             }
         )
 

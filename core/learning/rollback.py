@@ -19,8 +19,8 @@ def contents_without_round(session: Session, round_number: int) -> dict[str, dic
     """Return rule id -> content for each rule that a rollback of the round would change.
 
     A rule created by the round is archived. A rule that a person touched after the round did is left alone.
-    Rules that the round only moved by what was counted about them (verified, harmful, recovered ...) keep
-    their state: these moves rest on evidence of their own, and a demotion must not wait for a held-out gain.
+    Moves by what was counted about a rule (verified, harmful, recovered ...) stay, even where an edit of the
+    same rule is undone: they rest on evidence of their own, and a demotion must not wait for a held-out gain.
     """
     events = session.exec(
         select(RuleEvent)
@@ -28,18 +28,23 @@ def contents_without_round(session: Session, round_number: int) -> dict[str, dic
         .order_by(col(RuleEvent.id))
     ).all()
     first: dict[str, RuleEvent] = {}
+    earned: dict[str, dict[str, Any]] = {}
     tested: set[str] = set()
     for event in events:
         first.setdefault(event.rule_id, event)
-        if event.kind not in _EARNED:
+        if event.kind in _EARNED:
+            earned[event.rule_id] = {name: event.after[name] for name in ("state", "probation_since")}
+        else:
             tested.add(event.rule_id)
     tested -= _touched_by_people(session, first)
     contents = {}
     for rule_id in sorted(tested):
-        event = first[rule_id]
-        rule = get_rule(session, rule_id)
-        archived = {**content_of(rule), "state": State.ARCHIVED.value, "probation_since": None}
-        contents[rule_id] = event.before if event.before is not None else archived
+        before = first[rule_id].before
+        if before is not None:
+            contents[rule_id] = before | earned.get(rule_id, {})
+        else:
+            archived = {"state": State.ARCHIVED.value, "probation_since": None}
+            contents[rule_id] = content_of(get_rule(session, rule_id)) | archived
     return {rule_id: c for rule_id, c in contents.items() if c != content_of(get_rule(session, rule_id))}
 
 

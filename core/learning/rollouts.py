@@ -90,6 +90,8 @@ class RolloutRunner:
             InterruptedRound: a person paused the loop; episodes that had begun were finished first.
         """
         jobs = self._open_jobs(arm, tasks)
+        if library is not None:
+            library.prepare([job.task.query for job in jobs])
         total = len(tasks) * arm.rollouts
         done = total - len(jobs)
         with ThreadPoolExecutor(self._bench.settings.model.concurrency) as pool:
@@ -139,6 +141,8 @@ class RolloutRunner:
         episode.library_left_out, episode.library_propensity = hold.library_left_out, hold.library_propensity
         uses = [] if arm.placebo else _uses(episode, hold, prompt, self._names)
         with self._bench.database.write() as session:
+            if session.get(Episode, episode.id) is not None:
+                return  # whoever took the loop over meanwhile was faster
             session.add(episode)
             session.flush()
             session.add_all(uses)

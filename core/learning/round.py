@@ -5,12 +5,14 @@ episodes have computed ids and are run once, statistics carry a flag, and whatev
 happens in one transaction a phase.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlmodel import Session, col, select
 
+from core.clock import Clock
+from core.db import Database
 from core.ids import derive_seed
 from core.learning.bench import Bench
 from core.learning.compliance_phase import judge_open_pairs
@@ -150,7 +152,14 @@ class RoundRunner:
             mark_retrieved(session, self._number)
             figures = records(session, bench.domain, baselines(session, bench.domain))
             evidence = gather_evidence(session, bench.domain, self._number, figures)
-            apply_transitions(session, bench.domain, evidence, bench.settings.lifecycle, self._change)
+            apply_transitions(
+                session,
+                bench.domain,
+                evidence,
+                bench.settings.lifecycle,
+                self._change,
+                testable=bench.testable,
+            )
             prune(session, bench.domain, self._scorer, bench.settings.lifecycle, self._change)
             self._advance(session, "settled")
 
@@ -165,10 +174,12 @@ class RoundRunner:
             return
         result = run_gate(evaluator, bench, self._maker, undone)
         with bench.database.write() as session:
-            if not result.commit:
-                # People may have acted while the gate ran: what they touched meanwhile is left alone.
-                reason = self._change.because("Round {round} did not pass its held-out test", round=self._number)
-                roll_back_round(session, contents_without_round(session, self._number), reason)
+            # People may have acted while the gate ran: what they touched meanwhile is left alone.
+            undone = contents_without_round(session, self._number)
+            if result.commit:
+                undone = {rule_id: content for rule_id, content in undone.items() if rule_id in result.dropped}
+            reason = self._change.because("Round {round} did not pass its held-out test", round=self._number)
+            roll_back_round(session, undone, reason)
             self._advance(session, "gated", verdict=result.as_json())
 
     def _measure(self) -> None:
@@ -178,8 +189,7 @@ class RoundRunner:
         if evaluator is not None:
             with bench.database.read() as session:
                 library = self._maker.current(session, bench.domain)
-            verdict = self._row().verdict
-            kept = "after" if verdict["commit"] else "before"
+            kept = self._row().verdict["arm"]
             gain = run_ablation(evaluator, bench, self._maker, library, kept, random_arm=self._options.random_arm)
         with bench.database.write() as session:
             self._advance(session, "measured", gain=gain)
@@ -187,7 +197,7 @@ class RoundRunner:
     def _finish(self) -> None:
         verdict = self._row().verdict
         status = "committed" if verdict["commit"] else "rolled_back"
-        if verdict["verdict"] == Verdict.UNTESTED:
+        if verdict["verdict"] in (Verdict.UNTESTED, Verdict.TOO_FEW):
             status = "untested"
         with self._bench.database.write() as session:
             self._advance(session, "finished", status=status, ended_at=self._bench.clock())
@@ -199,15 +209,24 @@ class RoundRunner:
         return evaluator if evaluator.tasks else None
 
 
-def fail_round(bench: Bench, number: int, error: str) -> None:
-    """Record that a round broke down; what it did to the library was never tested, so it is taken back."""
-    with bench.database.write() as session:
-        change = Change(SYSTEM, bench.clock, round_number=number)
+def fail_round(database: Database, clock: Clock, number: int, error: str, values: Mapping[str, Any]) -> None:
+    """Record that a round broke down; what it did to the library was never tested, so it is taken back.
+
+    Args:
+        database: holds all state.
+        clock: tells the time.
+        number: of the round.
+        error: why, as a template to translate.
+        values: what goes into the template.
+    """
+    with database.write() as session:
+        change = Change(SYSTEM, clock, round_number=number)
         why = change.because("Round {round} broke down before its held-out test", round=number)
         row = session.get_one(Round, number)
         if PHASES.index(row.phase) < PHASES.index("gated"):
             roll_back_round(session, contents_without_round(session, number), why)
-        row.status, row.error, row.ended_at = "failed", error, bench.clock()
+        row.status, row.ended_at = "failed", clock()
+        row.error, row.error_values = error, dict(values)
         session.add(row)
 
 

@@ -3,9 +3,11 @@
 What is to be done next is core.learning.worker's.
 """
 
+import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from core.clock import Clock, utc_now
 from core.control import read_control, set_control
 from core.db import Database
 from core.errors import UserError
+from core.i18n import mark
 from core.ids import new_id
 from core.learning.bench import ProgressEvent
 from core.learning.benching import BenchMaker
@@ -22,7 +25,9 @@ from core.learning.round import RoundOptions, RoundRunner, open_round, start_rou
 from core.learning.worker import Activity, LoopWorker
 from core.settings import Settings
 
-NOT_STARTED = "A round costs money with this model: start the loop when you are ready."
+_log = logging.getLogger(__name__)
+
+NOT_STARTED = mark("A round costs money with this model: start the loop when you are ready.")
 
 
 def _new_owner() -> str:
@@ -45,7 +50,8 @@ class LoopService:
     _thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread; also again after ``stop``."""
+        self._stop.clear()
         self._thread = threading.Thread(target=self._run, name="learning-loop", daemon=True)
         self._thread.start()
 
@@ -58,12 +64,20 @@ class LoopService:
     def _run(self) -> None:
         lease = LeaseKeeper(self.database, self.owner, self.clock, self.settings.loop)
         while not self._stop.is_set():
-            if lease.acquire():
-                self._state_first_wish()
-                activity = Activity()
-                with beating(lease, activity) as lost:
-                    self._work(activity, lost)
+            try:
+                self._lead(lease)
+            except Exception:  # noqa: BLE001  e.g. the database was locked for too long: the thread must not die of it
+                _log.exception("the loop ran into an error outside a round; it goes on")
             self._stop.wait(self.settings.loop.idle_s)
+
+    def _lead(self, lease: LeaseKeeper) -> None:
+        """Work for as long as the lease is ours; return at once if it is somebody else's."""
+        if not lease.acquire():
+            return
+        activity = Activity()
+        with beating(lease, activity) as lost:
+            self._state_first_wish()
+            self._work(activity, lost)
 
     def _work(self, activity: Activity, lost: threading.Event) -> None:
         def stopping() -> bool:
@@ -91,7 +105,12 @@ def beating(lease: LeaseKeeper, activity: Activity) -> Iterator[threading.Event]
 
     def beat() -> None:
         while not lost.is_set():
-            if not lease.beat(activity.text):
+            try:
+                kept = lease.beat(activity.text)
+            except Exception:  # noqa: BLE001  who cannot renew the lease must not go on as if it were theirs
+                _log.exception("the heartbeat failed")
+                kept = False
+            if not kept:
                 lost.set()
             lost.wait(lease.settings.heartbeat_s)
 
@@ -111,7 +130,7 @@ def run_rounds(
     *,
     rounds: int,
     clock: Clock = utc_now,
-    progress: Callable[[ProgressEvent], None] = lambda event: None,
+    progress: Callable[[ProgressEvent], None] = lambda _event: None,
     random_arm: bool = False,
     pinned: frozenset[str] = frozenset(),
 ) -> None:
@@ -132,7 +151,7 @@ def run_rounds(
         Exception: whatever broke a round; what is in the database stays, and the next run resumes it.
     """
     lease = LeaseKeeper(database, _new_owner(), clock, settings.loop)
-    if not lease.acquire():
+    if not lease.wait(time.sleep):
         raise UserError("Another process runs the loop on this database. Stop it, or wait until it ends.")
     with beating(lease, Activity("command line")) as lost:
         maker = BenchMaker(settings, database, clock, progress, lost.is_set, pinned)

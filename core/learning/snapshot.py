@@ -30,8 +30,15 @@ class LibrarySnapshot:
         """The rules that may be served."""
         return self.index.rules
 
+    def prepare(self, queries: Sequence[str]) -> None:
+        """Encode queries at one go, ahead of the threads that would each encode the same one at the same time."""
+        if self.rules:
+            self.embedder.encode(queries, "query")
+
     def retrieve(self, query: str) -> Retrieval:
         """Retrieve for a query text."""
+        if not self.rules:
+            return Retrieval((), ())
         return self.index.retrieve(query, self.embedder.encode([query], "query")[0])
 
 

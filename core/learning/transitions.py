@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from sqlmodel import Session, col, func, select
@@ -13,7 +14,7 @@ from core.rules.lifecycle import Cause, State
 from core.rules.pruning import rules_to_retire
 from core.rules.utility import Scorer
 from core.settings import LifecycleSettings
-from core.tables import Episode, Rule, RuleUse
+from core.tables import Episode, Rule, RuleEvent, RuleUse
 
 Reason = tuple[str, dict[str, Any]]
 Step = tuple[State, Cause, Reason]
@@ -33,16 +34,27 @@ class Evidence:
     records: Mapping[str, Record]
     trimmed_share: Mapping[str, float]
     in_conflict: frozenset[str]
+    candidate_since: Mapping[str, int]
 
 
 def apply_transitions(
-    session: Session, domain: str, evidence: Evidence, settings: LifecycleSettings, change: Change
+    session: Session,
+    domain: str,
+    evidence: Evidence,
+    settings: LifecycleSettings,
+    change: Change,
+    *,
+    testable: bool = True,
 ) -> None:
-    """Move each rule as far as its figures call for; at most one step a round."""
+    """Move each rule as far as its figures call for; at most one step a round.
+
+    Where no held-out test follows (``testable`` is False), only what a person approved goes live.
+    """
     rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
     room = settings.capacity - sum(rule.state == State.ACTIVE for rule in rules)
     for rule in rules:
-        step = _next_step(rule, evidence, settings, change.round_number or 0, room)
+        may_go_live = room > 0 and (testable or rule.approved_by is not None)
+        step = _next_step(rule, evidence, settings, change.round_number or 0, may_go_live)
         if step is not None:
             to, cause, (template, values) = step
             room -= to is State.ACTIVE
@@ -55,7 +67,10 @@ def prune(session: Session, domain: str, scorer: Scorer, settings: LifecycleSett
     total = sum(rule.n_used for rule in rules)
     utilities = {rule.id: scorer.score(rule, total) for rule in rules}
     for rule in rules_to_retire(rules, utilities, settings):
-        why = change.because("Its utility {utility} is among the lowest", utility=round(utilities[rule.id], 3))
+        utility = utilities[rule.id]
+        # Infinity is no JSON, which is what the values are stored as.
+        shown = round(utility, 3) if isfinite(utility) else "∞"
+        why = change.because("Its utility {utility} is among the lowest", utility=shown)
         move_rule(session, rule, State.ARCHIVED, Cause.PRUNED, why)
 
 
@@ -85,28 +100,48 @@ def gather_evidence(session: Session, domain: str, round_number: int, records: M
         counts.setdefault(rule_id, {})[disposition] = count
     shares = {rule_id: parts.get("trimmed", 0) / sum(parts.values()) for rule_id, parts in counts.items()}
     in_conflict = frozenset(rule for c in live_conflicts(session) for rule in (c.rule_a, c.rule_b))
-    return Evidence(records, shares, in_conflict)
+    return Evidence(records, shares, in_conflict, _candidate_since(session, domain))
+
+
+def _candidate_since(session: Session, domain: str) -> dict[str, int]:
+    """Return the round in which each rule last became a candidate, by being created or restored."""
+    rows = session.exec(
+        select(RuleEvent.rule_id, func.max(RuleEvent.round_number))
+        .join(Rule, col(Rule.id) == RuleEvent.rule_id)
+        .where(
+            Rule.domain == domain,
+            RuleEvent.to_state == State.CANDIDATE.value,
+            col(RuleEvent.from_state).is_distinct_from(State.CANDIDATE.value),
+        )
+        .group_by(col(RuleEvent.rule_id))
+    )
+    return {rule_id: number or 0 for rule_id, number in rows}
 
 
 def _next_step(
-    rule: Rule, evidence: Evidence, settings: LifecycleSettings, round_number: int, room: int
+    rule: Rule, evidence: Evidence, settings: LifecycleSettings, round_number: int, may_go_live: bool
 ) -> Step | None:
     record = evidence.records.get(rule.id)
     if rule.state == State.CANDIDATE:
-        return _candidate_step(rule, record, evidence, settings, round_number, room)
+        return _candidate_step(rule, record, evidence, settings, round_number, may_go_live)
     if rule.state == State.ACTIVE:
         return _active_step(rule, record, evidence, settings)
-    return _probation_step(rule, record, settings, round_number, room)
+    return _probation_step(rule, record, settings, round_number, may_go_live)
 
 
 def _candidate_step(
-    rule: Rule, record: Record | None, evidence: Evidence, settings: LifecycleSettings, round_number: int, room: int
+    rule: Rule,
+    record: Record | None,
+    evidence: Evidence,
+    settings: LifecycleSettings,
+    round_number: int,
+    may_go_live: bool,
 ) -> Step | None:
     if is_harmful(record, settings):
         return State.ARCHIVED, Cause.HARMFUL, _harm(record)
-    if ready_to_go_live(rule, rule.id in evidence.in_conflict, settings) and room > 0:
+    if ready_to_go_live(rule, rule.id in evidence.in_conflict, settings) and may_go_live:
         return State.ACTIVE, Cause.VERIFIED, ("{verified} verified successes", {"verified": rule.verified})
-    since = max(rule.last_retrieved_round or 0, rule.created_round or 0)
+    since = max(rule.last_retrieved_round or 0, evidence.candidate_since.get(rule.id, 0))
     if round_number - since >= settings.unretrieved_rounds:
         return State.ARCHIVED, Cause.UNRETRIEVED, ("Not retrieved since round {since}", {"since": since})
     return None
@@ -122,9 +157,9 @@ def _active_step(rule: Rule, record: Record | None, evidence: Evidence, settings
 
 
 def _probation_step(
-    rule: Rule, record: Record | None, settings: LifecycleSettings, round_number: int, room: int
+    rule: Rule, record: Record | None, settings: LifecycleSettings, round_number: int, may_go_live: bool
 ) -> Step | None:
-    if record is not None and record.probability_worse < _RECOVERED_BELOW and room > 0:
+    if record is not None and record.probability_worse < _RECOVERED_BELOW and may_go_live:
         return State.ACTIVE, Cause.RECOVERED, ("Its success rate is back at the baseline", {})
     if round_number - (rule.probation_since or 0) >= settings.probation_rounds:
         return State.ARCHIVED, Cause.NO_RECOVERY, ("No recovery since round {since}", {"since": rule.probation_since})

@@ -93,13 +93,14 @@ def commits(verdict: Verdict, comparison: Comparison, settings: GateSettings) ->
 
     The default keeps a positive mean; ``strict`` only an interval above 0. At a perfect score, where nothing
     can become better, not worse is enough. ``no_type_worse`` refuses a change that lowers any task type.
+    With too few tasks for a verdict new candidates stay for people to decide on: none goes live by itself then.
     """
-    if verdict is Verdict.NO_CHANGE:
+    if verdict in (Verdict.NO_CHANGE, Verdict.TOO_FEW):
         return True
     if settings.no_type_worse and any(difference < 0 for difference in comparison.by_type.values()):
         return False
     if comparison.success_before == 1.0 and comparison.value is not None and comparison.value >= 0:
-        return verdict is not Verdict.TOO_FEW
+        return True
     good = {Verdict.IMPROVED} if settings.mode == "strict" else {Verdict.IMPROVED, Verdict.PROBABLY_BETTER}
     return verdict in good
 

@@ -1,14 +1,16 @@
 """What the loop does next: go on with an open round, begin one that is due, or nothing."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from core.clock import Clock
 from core.control import count_step_down, read_control, set_control
 from core.db import Database
-from core.errors import BudgetExceededError, UserError
+from core.errors import BudgetExceededError, RulewrightError, UserError
+from core.i18n import mark
 from core.learning.bench import InterruptedRound, ProgressEvent
 from core.learning.benching import BenchMaker
 from core.learning.round import RoundOptions, RoundRunner, fail_round, open_round, start_round
@@ -20,6 +22,8 @@ _log = logging.getLogger(__name__)
 
 _FAILURES_BEFORE_PAUSE = 3
 _LOOK_AT_CONTROL = timedelta(seconds=0.5)
+_BROKE_DOWN = mark("{n} rounds in a row broke down; the last one: {problem}")
+_NO_ROUND = mark("A round cannot be started: {problem}")
 
 
 @dataclass
@@ -54,8 +58,8 @@ class LoopWorker:
         except InterruptedRound:
             self.activity.text = "paused"
         except (BudgetExceededError, UserError) as error:
-            self._pause(str(error))
-        except Exception as error:  # the loop must outlive whatever a round runs into
+            self._pause(error.template, error.values)
+        except Exception as error:  # noqa: BLE001  the loop must outlive whatever a round runs into
             self._record_failure(error)
         return False
 
@@ -104,21 +108,47 @@ class LoopWorker:
                 self._wanted = _is_wanted(read_control(session))
         return self.stopping() or not self._wanted
 
-    def _pause(self, reason: str) -> None:
-        _log.warning("the loop pauses itself: %s", reason)
+    def _pause(self, reason: str, values: Mapping[str, object]) -> None:
+        _log.warning("the loop pauses itself: %s", reason.format(**values))
+        self._failures = 0
         with self.database.write() as session:
-            set_control(session, self.clock, wanted="pause", actor="system", reason=reason)
+            set_control(
+                session,
+                self.clock,
+                wanted="pause",
+                actor="system",
+                reason=reason,
+                reason_values=storable(values),
+            )
 
     def _record_failure(self, error: Exception) -> None:
         """Write a broken round down and go on with the next; pause if it happens again and again."""
         _log.exception("a round broke down")
         self._failures += 1
+        template, values = _told(error)
         with self.database.read() as session:
             running = open_round(session)
-        if running is not None:
-            fail_round(self._maker.make(running.environment), running.number, f"{type(error).__name__}: {error}")
-        if self._failures >= _FAILURES_BEFORE_PAUSE or running is None:
-            self._pause(f"{self._failures} rounds in a row broke down; the last one: {error}")
+        if running is None:
+            self._pause(_NO_ROUND, {"problem": template.format(**values)})
+            return
+        fail_round(self.database, self.clock, running.number, template, values)
+        if self._failures >= _FAILURES_BEFORE_PAUSE:
+            self._pause(_BROKE_DOWN, {"n": self._failures, "problem": template.format(**values)})
+            return
+        with self.database.write() as session:
+            count_step_down(session)
+
+
+def storable(values: Mapping[str, object]) -> dict[str, Any]:
+    """Return a template's values as JSON can hold them."""
+    return {key: each if isinstance(each, str | int | float | None) else str(each) for key, each in values.items()}
+
+
+def _told(error: Exception) -> tuple[str, dict[str, Any]]:
+    """Say an error as a template with its values."""
+    if isinstance(error, RulewrightError):
+        return error.template, storable(error.values)
+    return "{kind}: {problem}", {"kind": type(error).__name__, "problem": str(error)}
 
 
 def _is_wanted(control: LoopControl | None) -> bool:

@@ -10,15 +10,21 @@ from core.rules.library import Change, get_rule
 from core.rules.lifecycle import State
 from core.tables import Conflict, Rule
 
+_TEXT_CHANGED = "text_changed"
+
 
 def record_conflicts(session: Session, rule: Rule, findings: Sequence[ConflictFinding], change: Change) -> None:
-    """Put a rule's conflicts into the people's queue, with a suggestion; known pairs are left as they are."""
+    """Put a rule's conflicts into the people's queue, with a suggestion; known pairs are left as they are.
+
+    Only a pair that an edit had reconciled is opened again: nobody has decided on it.
+    """
     for finding in findings:
         first, second = sorted((rule.id, finding.other_id))
         conflict_id = stable_id("conflict", first, second)
-        if session.get(Conflict, conflict_id) is not None:
+        known = session.get(Conflict, conflict_id)
+        if known is not None and known.resolution != _TEXT_CHANGED:
             continue
-        session.add(
+        session.merge(
             Conflict(
                 id=conflict_id,
                 rule_a=first,
@@ -32,6 +38,16 @@ def record_conflicts(session: Session, rule: Rule, findings: Sequence[ConflictFi
             )
         )
     session.flush()
+
+
+def close_gone_conflicts(session: Session, rule: Rule, findings: Sequence[ConflictFinding], change: Change) -> None:
+    """Close a rule's open conflicts that its new text does not have any more."""
+    still = {finding.other_id for finding in findings}
+    for conflict in live_conflicts(session):
+        if rule.id in (conflict.rule_a, conflict.rule_b) and not still & {conflict.rule_a, conflict.rule_b}:
+            conflict.status, conflict.resolution = "resolved", _TEXT_CHANGED
+            conflict.resolved_by, conflict.resolved_at = change.actor, change.clock()
+            session.add(conflict)
 
 
 def live_conflicts(session: Session) -> list[Conflict]:

@@ -137,6 +137,7 @@ class RuleIndex:
         """Keep the best ``top_k``, with the floor and the cap on candidates."""
         settings = self._settings
         kept: list[Hit] = []
+        outranked: list[Hit] = []
         dropped: list[LeftOut] = []
         candidates = 0
         for hit in ranked:
@@ -144,26 +145,20 @@ class RuleIndex:
             if is_candidate and candidates >= settings.max_candidates:
                 dropped.append(LeftOut(hit.rule, "candidates", hit.score))
             elif len(kept) >= settings.top_k:
-                dropped.append(LeftOut(hit.rule, "rank", hit.score))
+                outranked.append(hit)
             else:
                 kept.append(hit)
                 candidates += is_candidate
-        return self._raise_candidates(kept, dropped, settings.min_candidates - candidates)
+        _raise_candidates(kept, outranked, settings.min_candidates - candidates)
+        return kept, [LeftOut(hit.rule, "rank", hit.score) for hit in outranked] + dropped
 
-    def _raise_candidates(
-        self, kept: list[Hit], dropped: list[LeftOut], missing: int
-    ) -> tuple[list[Hit], list[LeftOut]]:
-        """Give the best waiting candidates the last places, so that new rules get a chance to prove themselves."""
-        waiting = [left for left in dropped if left.rule.state == State.CANDIDATE and left.reason == "rank"]
-        for left in waiting[: max(0, missing)]:
-            loser = kept.pop()
-            dropped.append(LeftOut(loser.rule, "rank", loser.score))
-            dropped.remove(left)
-            kept.append(self._hit_of(left))
-        return kept, dropped
 
-    def _hit_of(self, left: LeftOut) -> Hit:
-        return Hit(left.rule, left.score, 0.0, 0.0, 0.0, self.utilities[left.rule.id])
+def _raise_candidates(kept: list[Hit], outranked: list[Hit], missing: int) -> None:
+    """Give the best waiting candidates the last places, so that new rules get a chance to prove themselves."""
+    waiting = [hit for hit in outranked if hit.rule.state == State.CANDIDATE][: max(0, missing)]
+    losers = kept[len(kept) - len(waiting) :]
+    kept[len(kept) - len(waiting) :] = waiting
+    outranked[:] = losers + [hit for hit in outranked if hit not in waiting]
 
 
 def mutex_groups(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:

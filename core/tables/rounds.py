@@ -25,7 +25,8 @@ class Round(SQLModel, table=True):
     verdict: dict[str, Any] = Field(default_factory=dict, sa_type=JSON, description="The gate's figures.")
     gain: dict[str, Any] = Field(default_factory=dict, sa_type=JSON, description="The ablation's figures.")
     notes: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON, description="What a person should know.")
-    error: str | None = None
+    error: str | None = Field(default=None, description="Why it broke down: a template to translate.")
+    error_values: dict[str, Any] = Field(default_factory=dict, sa_type=JSON, description="For the template.")
     started_at: datetime = Field(sa_type=UtcDateTime)
     ended_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
@@ -69,6 +70,7 @@ class LoopControl(SQLModel, table=True):
     name: str = Field(primary_key=True)
     wanted: str = Field(default="pause", description="run or pause")
     steps: int = Field(default=0, description="Rounds to run although paused.")
-    reason: str = Field(default="", description="Why it is paused, if the loop paused itself.")
+    reason: str = Field(default="", description="Why it is paused, if the loop paused itself: a template to translate.")
+    reason_values: dict[str, Any] = Field(default_factory=dict, sa_type=JSON, description="For the template.")
     changed_by: str = ""
     changed_at: datetime = Field(sa_type=UtcDateTime)

@@ -25,7 +25,7 @@ class LoopState:
             stopped (no process holds a valid lease).
         wanted: run or pause, as people last asked; pause if nobody ever did.
         steps: rounds still to run although paused.
-        reason: why the loop paused itself, '' if it did not.
+        reason: why the loop paused itself, as a template that ``reason_values`` go into; '' if it did not.
         activity: what it is doing, in its own words.
         heartbeat_age: since the last sign of life; None if there never was one.
         round_number: the round at work, None between rounds.
@@ -36,6 +36,7 @@ class LoopState:
     wanted: str
     steps: int
     reason: str
+    reason_values: dict[str, Any]
     activity: str
     owner: str
     heartbeat_age: timedelta | None
@@ -47,7 +48,10 @@ class LoopState:
 
 @dataclass(frozen=True)
 class RoundRow:
-    """One round; ``verdict`` and ``gain`` hold the figures of the gate and the ablation, {} before them."""
+    """One round; ``verdict`` and ``gain`` hold the figures of the gate and the ablation, {} before them.
+
+    ``error`` is a template that ``error_values`` go into.
+    """
 
     number: int
     environment: str
@@ -58,6 +62,7 @@ class RoundRow:
     gain: dict[str, Any]
     notes: tuple[dict[str, Any], ...]
     error: str | None
+    error_values: dict[str, Any]
     started_at: datetime
     ended_at: datetime | None
 
@@ -114,6 +119,7 @@ def loop_state(session: Session, *, now: datetime, heartbeat_s: float, lease_ttl
         wanted=control.wanted if control else "pause",
         steps=control.steps if control else 0,
         reason=control.reason if control else "",
+        reason_values=control.reason_values if control else {},
         activity=lease.activity if lease else "",
         owner=lease.owner if lease else "",
         heartbeat_age=age,
@@ -140,6 +146,7 @@ def rounds(session: Session, *, limit: int = PAGE_SIZE, offset: int = 0) -> Page
                 gain=one.gain,
                 notes=tuple(one.notes),
                 error=one.error,
+                error_values=one.error_values,
                 started_at=one.started_at,
                 ended_at=one.ended_at,
             )

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
@@ -14,39 +15,64 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from core.db import Database, open_database
+from tests.conftest import ROOT
 from tests.tools.screenshots import ARGUMENTS, CHROMIUM
 
-ROOT = Path(__file__).resolve().parents[2]
 _START_S = 60
-_OVERRIDES = {"RULEWRIGHT_LOOP__HEARTBEAT_S": "0.5", "RULEWRIGHT_LOOP__IDLE_S": "0.2"}
+_SMALL = {
+    "RULEWRIGHT_LOOP__HEARTBEAT_S": "0.5",
+    "RULEWRIGHT_LOOP__IDLE_S": "0.2",
+    "RULEWRIGHT_ROUND__TASKS": "20",
+    "RULEWRIGHT_GATE__TASKS": "15",
+}
 
 
 @dataclass(frozen=True)
 class Running:
-    """The product as it runs: where, and on which database."""
+    """The product as it runs: where, on which database, with which log."""
 
     url: str
     database_url: str
+    log: Path
+
+    @contextmanager
+    def database(self) -> Iterator[Database]:
+        opened = open_database(self.database_url)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The product with small rounds, for scenarios that do not mind one another."""
+    with run_product(tmp_path_factory.mktemp("product"), _SMALL) as running:
+        yield running
 
 
 @pytest.fixture
-def product(tmp_path: Path) -> Iterator[Running]:
-    """Run ``streamlit run app.py`` on a fresh database; end it by its process id."""
+def fresh_product(tmp_path: Path) -> Iterator[Running]:
+    """The product as the README's first command starts it: defaults, and a database that does not exist yet."""
+    with run_product(tmp_path, {}) as running:
+        yield running
+
+
+@contextmanager
+def run_product(folder: Path, settings: dict[str, str]) -> Iterator[Running]:
+    """Run ``streamlit run app.py``; end it by its process id."""
     port = _free_port()
-    database_url = f"sqlite:///{tmp_path}/product.db"
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "RULEWRIGHT_"))}
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    with (tmp_path / "product.log").open("w") as log:
+    running = Running(f"http://127.0.0.1:{port}", f"sqlite:///{folder}/product.db", folder / "product.log")
+    with running.log.open("w") as log:
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
             cwd=ROOT,
-            env=kept | _OVERRIDES | {"DATABASE_URL": database_url},
+            env={**os.environ, **settings, "DATABASE_URL": running.database_url},
             stdout=log,
             stderr=subprocess.STDOUT,
         )
         try:
-            _wait_for(f"http://127.0.0.1:{port}/_stcore/health", process)
-            yield Running(f"http://127.0.0.1:{port}", database_url)
+            _wait_for(f"{running.url}/_stcore/health", process, running.log)
+            yield running
         finally:
             process.terminate()
             process.wait(timeout=60)
@@ -77,15 +103,12 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     until = time.monotonic() + _START_S
     while time.monotonic() < until:
-        assert process.poll() is None, "the product ended while starting; see product.log"
-        try:
-            with urlopen(url, timeout=1) as answer:
-                if answer.status == 200:
-                    return
-        except (URLError, OSError):
-            process_ended = process.poll()
-            assert process_ended is None, "the product ended while starting; see product.log"
+        if process.poll() is not None:
+            pytest.fail(f"the product ended while starting:\n{log.read_text()}")
+        with suppress(URLError, OSError), urlopen(url, timeout=1) as answer:
+            if answer.status == 200:
+                return
     pytest.fail(f"the product did not answer within {_START_S} s")

@@ -64,6 +64,8 @@ def _called(node: ast.Call) -> Iterator[Text]:
         yield from (Text(one, many) for one, many in pairs)
     elif name in _FUNCTIONS | _ERRORS and node.args:
         yield from (Text(one) for one in _literals(node.args[0]))
+    elif name == "UnusableLineError" and len(node.args) > 1:
+        yield from (Text(one) for one in _literals(node.args[1]))
 
 
 def _before_values(node: ast.AST, constants: dict[str, ast.expr]) -> Iterator[Text]:
@@ -73,7 +75,8 @@ def _before_values(node: ast.AST, constants: dict[str, ast.expr]) -> Iterator[Te
         named = isinstance(second, ast.Name) and second.id == "values"
         if isinstance(second, ast.Dict) or named:
             text = constants.get(first.id, first) if isinstance(first, ast.Name) else first
-            yield from (Text(one) for one in _literals(text) if "{" in one)
+            without_places = isinstance(second, ast.Dict) and not second.keys
+            yield from (Text(one) for one in _literals(text) if "{" in one or (without_places and " " in one))
     if isinstance(node, ast.Dict) and [key.value for key in node.keys if isinstance(key, ast.Constant)] == [
         "template",
         "values",

@@ -62,7 +62,8 @@ def choose(
     """Return the next call, or None when nothing is left to do."""
     situation = _read(messages, tools, temperature, seed, settings)
     followed = _followed(situation, settings)
-    forbidden = frozenset(name for rule in followed for name in rule.forbids)
+    holding = [rule for rule in followed if rule.match(situation.seen) >= _APPLIES]
+    forbidden = frozenset(name for rule in holding for name in rule.forbids)
     remaining = [option for option in situation.toolbox.sensible if option not in situation.done]
     allowed = [option for option in remaining if option.main not in forbidden] or remaining
     if not allowed:

@@ -11,10 +11,15 @@ _MOST_ALTERNATIVES = 3
 
 @dataclass(frozen=True)
 class ReadCondition:
-    """A condition taken apart. ``finding`` is '' or "tool on the place shows something"."""
+    """A condition taken apart.
+
+    ``finding`` is '' or "tool on the place shows something"; ``confirmed``: its symptoms were seen in
+    different cases.
+    """
 
     alternatives: tuple[str, ...]
     finding: str = ""
+    confirmed: bool = False
 
     @classmethod
     def parse(cls, text: str) -> "ReadCondition":
@@ -31,12 +36,17 @@ class ReadCondition:
         return f"{head}, and {self.finding}" if self.finding else head
 
     def joined(self, other: "ReadCondition") -> "ReadCondition":
-        """Cover the other's cases too, as far as there is room; near-equal alternatives count once."""
-        kept = list(self.alternatives)
-        for text in other.alternatives:
+        """Cover the other's cases too, as far as there is room; near-equal alternatives count once.
+
+        Symptoms that were seen in different cases come first: they are the ones that will be seen again.
+        """
+        first, second = (other, self) if other.confirmed else (self, other)
+        kept: list[str] = []
+        for text in (*first.alternatives, *second.alternatives):
             if not any(_alike(text, known) for known in kept):
                 kept.append(text)
-        return ReadCondition(tuple(kept[:_MOST_ALTERNATIVES]), self.finding or other.finding)
+        finding = first.finding or second.finding
+        return ReadCondition(tuple(kept[: _MOST_ALTERNATIVES - bool(finding)]), finding, first.confirmed)
 
     def shortened(self) -> "ReadCondition":
         """Drop alternatives until two are left."""

@@ -15,6 +15,7 @@ _ARGUMENT = re.compile(r"(\w+)=(?:\"([^\"]*)\"|'([^']*)'|([^,]*))")
 _CLAUSE = re.compile(r"(?<=[.;:,])\s+|\s+(?:while|and|but|with|after|although|yet|so)\s+")
 _PARTICULAR = re.compile(r"\S*\d\S*|\b[a-z]+(?:-[a-z0-9]+)+\b|(?<=[a-z,] )[A-Z]\w+|\S+@\S+|[\"'`{}\[\]()=<>|]")
 
+_SAME_TEXT = 0.5  # share of common terms from which two texts are variants of one
 _MARKS = " .,;:-…'\"!?"
 _EDGES = frozenset(
     [
@@ -116,8 +117,10 @@ def clauses(text: str) -> list[str]:
 def common_phrases(texts: Sequence[str], *, shortest: int = 4) -> list[tuple[str, int]]:
     """Return word sequences that at least two texts share, with the number of texts, best first.
 
-    A sequence is at least ``shortest`` words long and has at least two words that carry meaning.
+    A sequence is at least ``shortest`` words long and has at least two words that carry meaning. Texts that
+    are nearly the same count as one: what they share may be chance.
     """
+    texts = _different(texts)
     words = [_PARTICULAR.sub(" | ", text).split() for text in texts]
     found: set[str] = set()
     for a, b in itertools.combinations(range(len(words)), 2):
@@ -130,6 +133,15 @@ def common_phrases(texts: Sequence[str], *, shortest: int = 4) -> list[tuple[str
     plain = [f" {_plain(text)} " for text in texts]
     counted = [(phrase, sum(f" {_plain(phrase)} " in text for text in plain)) for phrase in found]
     return sorted(counted, key=lambda pair: (-pair[1], -len(pair[0]), pair[0]))
+
+
+def _different(texts: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    for text in texts:
+        terms = content_terms(text)
+        if all(len(terms & content_terms(other)) < _SAME_TEXT * len(terms | content_terms(other)) for other in kept):
+            kept.append(text)
+    return kept
 
 
 def trimmed(phrase: str) -> str:

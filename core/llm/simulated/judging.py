@@ -5,11 +5,10 @@ from typing import Any
 
 from core.llm.simulated.conditions import ReadCondition
 from core.llm.simulated.digests import read_digests
-from core.llm.simulated.reading import read_rule
+from core.llm.simulated.reading import read_rule, split_rule
 
 _SIDE = re.compile(r"^([AB]): (.+)$", re.MULTILINE)
 _NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
-_WHEN = re.compile(r"^when\s+", re.IGNORECASE)
 
 
 def judge_merge(request: str) -> dict[str, Any]:
@@ -19,11 +18,11 @@ def judge_merge(request: str) -> dict[str, Any]:
     first, second = read_rule(a, names), read_rule(b, names)
     shared = len(first.terms & second.terms) / max(1, min(len(first.terms), len(second.terms)))
     equivalent = bool(first.wants) and first.wants == second.wants and shared >= 0.3
-    condition, action = _split(a)
+    condition, action = split_rule(a)
     return {
         "equivalent": equivalent,
-        "name": action.removeprefix("call ")[:80],
-        "condition": _general(condition, _split(b)[0]),
+        "name": action.partition(" ")[2].split(", not ")[0][:80],
+        "condition": _general(condition, split_rule(b)[0]),
         "action": action,
         "exclusion": "",
         "reason": "They ask for the same step" if equivalent else "They ask for different steps or cases",
@@ -69,7 +68,7 @@ def condense(request: str) -> str:
 def shorten(request: str) -> dict[str, Any]:
     """Shorten a rule that was too long: keep the first symptoms and the step."""
     line = next((line[6:] for line in request.splitlines() if line.startswith("RULE: ")), "")
-    condition, action = _split(line)
+    condition, action = split_rule(line)
     return {
         "condition": ReadCondition.parse(condition).shortened().text,
         "action": " ".join(action.split()[:18]),
@@ -80,15 +79,6 @@ def shorten(request: str) -> dict[str, Any]:
 def _sides(request: str) -> tuple[str, str]:
     sides = dict(_SIDE.findall(request))
     return sides.get("A", ""), sides.get("B", "")
-
-
-def _split(text: str) -> tuple[str, str]:
-    body = _WHEN.sub("", text.strip())
-    condition, _, action = body.partition(", call ")
-    if action:
-        return condition, "call " + action.split(". Except")[0].rstrip(".")
-    condition, _, action = body.partition(", ")
-    return condition, action.split(". Except")[0].rstrip(".")
 
 
 def _general(a: str, b: str) -> str:

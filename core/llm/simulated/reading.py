@@ -192,6 +192,15 @@ def split_condition(body: str, identifiers: tuple[str, ...]) -> tuple[str, str]:
     return body[: found[0][0]], body[found[0][0] :]
 
 
+def split_rule(text: str) -> tuple[str, str]:
+    """Split a rule in the stand-in's own wording into condition and action, without its exclusion."""
+    body, _, _ = _partition(_WHEN.sub("", text.strip()), _EXCEPT)
+    cut = re.search(r",\s+(?=(?:call|apply)\b)", body) or re.search(r",\s+", body)
+    if cut is None:
+        return body.rstrip("."), ""
+    return body[: cut.start()], body[cut.end() :].rstrip(".")
+
+
 def directives(action: str, identifiers: tuple[str, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return the identifiers an action prescribes, in order, and those it prohibits."""
     wants: list[str] = []

@@ -8,8 +8,13 @@ from typing import Any
 from core.llm.simulated.conditions import ReadCondition
 from core.llm.simulated.dice import uniform
 from core.llm.simulated.digests import Call, ReadDigest, clauses, common_phrases, read_digests, read_known, trimmed
-from core.llm.simulated.reading import content_terms, coverage
+from core.llm.simulated.reading import content_terms, coverage, split_rule
 
+_ORDINARY = re.compile(
+    r"\b(?:usual|within the|no step|no trend|quiet|answered|nothing|equal|none above|normal|reachable|no alarms"
+    r"|no difference|no kernel|came through|colours|unused)\b",
+    re.IGNORECASE,
+)
 _SLOGAN_RATE = 0.06
 _ONE_CASE_RATE = 0.06
 _MIX_UP_RATE = 0.04
@@ -76,11 +81,17 @@ def _enumerable(call: Call) -> tuple[tuple[str, str], ...]:
 def _rivals(group: Sequence[ReadDigest], failing: Sequence[ReadDigest]) -> list[ReadDigest]:
     """Failing episodes of the same tasks, or whose tasks use the same words for what happens."""
     tasks = {digest.task for digest in group}
-    found = [digest for digest in failing if digest.task in tasks]
-    for digest in failing:
-        if digest not in found and any(common_phrases([digest.task, task]) for task in tasks):
-            found.append(digest)
-    return found
+    return [
+        digest
+        for digest in failing
+        if digest.task in tasks
+        or any(_alike(digest.task, task) or common_phrases([digest.task, task]) for task in tasks)
+    ]
+
+
+def _alike(a: str, b: str) -> bool:
+    first, second = content_terms(a), content_terms(b)
+    return len(first & second) >= 0.35 * len(first | second)
 
 
 def _difference(digest: ReadDigest, rivals: Sequence[ReadDigest]) -> dict[str, Any]:
@@ -101,9 +112,9 @@ def _operations(contrast: Contrast, known: dict[str, str], seed: int) -> list[di
     if call is None:
         return []
     wrong = [r.key_call for r in contrast.rivals if r.key_call and not _same_call(r.key_call, call)]
-    condition = _condition(contrast, call)
+    condition = _condition(contrast, wrong, ambiguous=_ambiguous(contrast, call, known))
     for label, text in known.items():
-        if set(_values(call)) <= set(text.replace(".", " ").replace(",", " ").split()):
+        if set(_values(call)) <= content_words(text):
             return [_revise(label, text, condition, call, wrong, contrast)]
     rule = _draft(condition.text, _action(call, wrong), contrast)
     return [_slip(rule, first, wrong, seed)]
@@ -113,40 +124,72 @@ def _revise(
     label: str, text: str, condition: ReadCondition, call: Call, wrong: Sequence[Call], contrast: Contrast
 ) -> dict[str, Any]:
     """A known rule already asks for this call: vote for it, or widen or sharpen its condition."""
-    head = re.sub(r"^When ", "", text).partition(", call ")[0]
-    old = ReadCondition.parse(head)
+    old = ReadCondition.parse(split_rule(text)[0])
     joined = old.joined(condition)
+    same = set(joined.alternatives) == set(old.alternatives) and joined.finding == old.finding
     rule = _draft(joined.text, _action(call, wrong), contrast)
-    return {**rule, "op": "UPVOTE" if joined == old else "EDIT", "target": label}
+    return {**rule, "op": "UPVOTE" if same else "EDIT", "target": label}
 
 
-def _condition(contrast: Contrast, call: Call) -> ReadCondition:
-    """Take the symptoms that these episodes share and others have not, and a finding that confirms them."""
+def _ambiguous(contrast: Contrast, call: Call, known: dict[str, str]) -> bool:
+    """The same symptoms have been settled by another call, in a passing episode or by a known rule."""
+    tasks = [digest.task for digest in contrast.group]
+    for digest in contrast.foreign:
+        if digest.passing and any(common_phrases([digest.task, task]) for task in tasks):
+            return True
+    for text in known.values():
+        condition = ReadCondition.parse(split_rule(text)[0])
+        met = max(coverage(content_terms(part), contrast.group[0].terms) for part in condition.alternatives)
+        if met >= 0.6 and not set(_values(call)) <= content_words(text):
+            return True
+    return False
+
+
+def content_words(text: str) -> set[str]:
+    """Return the words of a rule, without marks."""
+    return {word.strip(".,;") for word in text.split()}
+
+
+def _condition(contrast: Contrast, wrong: Sequence[Call], *, ambiguous: bool) -> ReadCondition:
+    """Take the symptoms that these episodes share; if they are ambiguous, also what a look showed."""
+    finding = _finding(contrast, wrong) if ambiguous else ""
     tasks = list(dict.fromkeys(digest.task for digest in contrast.alike))
     foreign = [_words(digest.task) for digest in contrast.foreign]
-    shared = [phrase for phrase, _ in common_phrases(tasks) if not any(_words(phrase) in text for text in foreign)]
-    symptoms = (
-        _apart(shared, 2) or [trimmed(clause) for clause in clauses(tasks[0])[:1]] or ["the task is of this kind"]
-    )
-    return ReadCondition(tuple(symptoms), _finding(contrast, call))
+    shared = [phrase for phrase, _ in common_phrases(tasks)]
+    own = [phrase for phrase in shared if not any(_words(phrase) in text for text in foreign)]
+    symptoms = _apart(own or (shared if finding else []), 2)
+    if symptoms:
+        return ReadCondition(tuple(symptoms), finding, confirmed=True)
+    return ReadCondition(tuple(_first_symptoms(tasks[0])), finding)
 
 
-def _finding(contrast: Contrast, call: Call) -> str:
-    """Return what a look showed in two episodes with these symptoms and in no other."""
-    foreign = [_words(digest.findings) for digest in contrast.foreign]
-    looks: dict[tuple[str, str], dict[str, str]] = {}
+def _first_symptoms(task: str) -> list[str]:
+    """Take the longest clause of the first sentence: there people say what happens, later what they suspect."""
+    sentence = re.split(r"(?<=[.;])\s", task)[0]
+    found = [trimmed(clause) for clause in clauses(sentence) or clauses(task)]
+    return sorted(found, key=lambda clause: -len(content_terms(clause)))[:1] or ["the task is of this kind"]
+
+
+def _finding(contrast: Contrast, wrong: Sequence[Call]) -> str:
+    """Return the most telling thing that a look of a passing episode showed, '' if all looked ordinary.
+
+    Telling: seen in most of these episodes and in no other, not a word of ordinary, and not about what the
+    wrong step is named after.
+    """
+    foreign = [content_terms(digest.findings) for digest in contrast.foreign]
+    own = [content_terms(digest.findings) for digest in contrast.alike]
+    tempting = content_terms(" ".join(name.replace("_", " ") for call in wrong for name in _values(call)[:1]))
+    ranked: list[tuple[int, int, str]] = []
     for digest in contrast.group:
-        for look in digest.calls:
-            if look.tool != call.tool and len(look.arguments) == 1 and not look.failed:
-                looks.setdefault((look.tool, look.arguments[0][1]), {})[digest.task] = look.result
-    texts = [text for by_task in looks.values() for text in by_task.values()]
-    for phrase, _ in common_phrases(texts):
-        if any(_words(phrase) in text for text in foreign):
-            continue
-        for (tool, place), by_task in looks.items():
-            if any(_words(phrase) in _words(text) for text in by_task.values()):
-                return f"{tool} on the {place} shows {phrase}"
-    return ""
+        for look in digest.calls[:-1]:
+            place = look.arguments[0][1] if len(look.arguments) == 1 and look.arguments[0][1].isalpha() else ""
+            for clause in () if look.failed or not place or _ORDINARY.search(look.result) else clauses(look.result):
+                terms = content_terms(clause)
+                elsewhere = any(coverage(terms, text) >= 0.75 for text in foreign)
+                if len(terms) >= 3 and not elsewhere and not terms & tempting:
+                    support = sum(coverage(terms, text) >= 0.75 for text in own)
+                    ranked.append((support, -len(terms), f"{look.tool} on the {place} shows {trimmed(clause)}"))
+    return max(ranked)[2] if ranked else ""
 
 
 def _apart(phrases: Sequence[str], limit: int) -> list[str]:
@@ -164,17 +207,16 @@ def _words(text: str) -> str:
 
 
 def _action(call: Call, wrong: Sequence[Call]) -> str:
-    text = f"call {_say(call)}"
-    avoided = [name for other in wrong if other.tool == call.tool for name in _values(other)[:1]]
+    avoided = [name for other in wrong if other.tool == call.tool and _enumerable(other) for name in _values(other)[:1]]
     avoided = [name for name in avoided if name not in _values(call)]
-    return text + (f" and do not use {avoided[0]}" if avoided else "")
+    return _say(call) + (f", not {avoided[0]}" if avoided else "")
 
 
 def _say(call: Call) -> str:
     values = [value for _, value in _enumerable(call)]
     if not values:
-        return call.tool
-    return f"{call.tool} with {values[0]}" + (f" on the {values[1]}" if len(values) > 1 else "")
+        return f"call {call.tool}"
+    return f"apply {values[0]}" + (f" on the {values[1]}" if len(values) > 1 else "")
 
 
 def _values(call: Call) -> list[str]:
@@ -182,7 +224,7 @@ def _values(call: Call) -> list[str]:
 
 
 def _draft(condition: str, action: str, contrast: Contrast) -> dict[str, Any]:
-    words = action.removeprefix("call ").split(" and do not")[0]
+    words = re.sub(r"^(?:call|apply) ", "", action).split(", not ")[0]
     return {
         "op": "ADD",
         "target": "",
@@ -208,7 +250,7 @@ def _slip(rule: dict[str, Any], digest: ReadDigest, wrong: Sequence[Call], seed:
     if draw < _SLOGAN_RATE + _ONE_CASE_RATE:
         return {**rule, "condition": " ".join(digest.task.split()[:18])}
     if draw < _SLOGAN_RATE + _ONE_CASE_RATE + _MIX_UP_RATE and wrong:
-        return {**rule, "action": f"call {_say(wrong[0])}", "name": _say(wrong[0]), "confidence": 0.72}
+        return {**rule, "action": _say(wrong[0]), "name": _say(wrong[0]), "confidence": 0.72}
     return rule
 
 
@@ -220,7 +262,7 @@ def _error_rules(failing: Sequence[ReadDigest], passing: Sequence[ReadDigest], s
             seen.setdefault((tool, message), []).append(digest)
     for (tool, message), digests in seen.items():
         before = _tool_before(tool, passing)
-        if len(digests) < 2 or not message or not before or uniform(seed, message) < _SLOGAN_RATE:
+        if len(digests) < 3 or not message or not before or uniform(seed, message) < _SLOGAN_RATE:
             continue
         condition = f"the answer of {tool} may be {message}"
         action = f"call {before} first and correct the arguments before calling {tool} once more"

@@ -1,0 +1,363 @@
+"""What becomes of an operation that reflection proposed (design section 8, step 3)."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlmodel import select
+
+from core import curation
+from core.embeddings import Embedder
+from core.errors import ConcurrentChangeError
+from core.learning.bench import Bench
+from core.learning.intake import Intake, Source
+from core.learning.reflection import Operation
+from core.llm.client import ModelClient
+from core.rules.judging import CONFLICT_PROMPT
+from core.rules.library import SYSTEM, Change, create_rule, edit_rule, get_rule, move_rule
+from core.rules.lifecycle import Cause, State
+from core.settings import Settings
+from core.tables import Conflict, Proposal, Refusal, Rule, RuleEvent
+from core.tables.rules import RuleContent
+from tests.learning.rows import DOMAIN, NOW
+from tests.llm.helpers import make_bench
+from tests.support.embedding import WordEmbedder, packaged_embedder
+from tests.support.model_server import ModelServer
+
+SETTINGS = Settings(_env_file=None)
+CONDITION = "the log volume is nearly full"
+ACTION = "rotate the logs and delete archives older than a week"
+OTHER: dict[str, Any] = {
+    "condition": "older clients fail their handshake at once",
+    "action": "renew the intermediate certificate",
+}
+WIDER = {
+    "name": "Wider",
+    "condition": "a volume of logs or archives is nearly full",
+    "action": "rotate the logs and delete archives older than a week",
+    "exclusion": "",
+}
+CHANGE = Change(SYSTEM, lambda: NOW, round_number=3)
+
+
+@dataclass
+class Judge:
+    """Answers each kind of question as told; counts what was asked."""
+
+    equivalent: bool = True
+    conflict: bool = True
+    wider: dict[str, str] = field(default_factory=dict)
+    shorter: dict[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def __call__(self, body: dict[str, Any]) -> str:
+        system = body["messages"][0]["content"]
+        kind = "conflict" if system == CONFLICT_PROMPT else "shorten" if system.startswith("Shorten") else "merge"
+        self.asked.append(kind)
+        answers: dict[str, dict[str, Any]] = {
+            "conflict": {"reason": "because", "conflict": self.conflict},
+            "shorten": {"condition": CONDITION, "action": ACTION, "exclusion": ""} | self.shorter,
+            "merge": {"reason": "because", "equivalent": self.equivalent, **(self.wider or WIDER)},
+        }
+        return json.dumps(answers[kind])
+
+
+@dataclass
+class Desk:
+    """An intake over a real database, a real client and a library."""
+
+    bench: Bench
+    judge: Judge
+    index: int = 0
+
+    def take(self, op: str, *, evidence: tuple[str, ...] = ("e1",), **fields: Any) -> dict[str, Any]:
+        operation = Operation.model_validate({"op": op, "name": "Rotate", "confidence": 0.9} | fields)
+        self.index += 1
+        effect = Intake(self.bench, CHANGE).decide(operation, Source("reflection_1", self.index, evidence, ("l1",)))
+        with self.bench.database.write() as session:
+            return effect(session)
+
+    def add(self, **fields: Any) -> dict[str, Any]:
+        return self.take("ADD", **{"condition": CONDITION, "action": ACTION} | fields)
+
+    def rule(self, rule_id: str) -> Rule:
+        with self.bench.database.read() as session:
+            return get_rule(session, rule_id)
+
+    def rows(self, table: Any) -> list[Any]:
+        with self.bench.database.read() as session:
+            return list(session.exec(select(table)).all())
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture
+def desk(tmp_path: Path, server: ModelServer) -> Desk:
+    return make_desk(tmp_path, server, WordEmbedder())
+
+
+def make_desk(tmp_path: Path, server: ModelServer, embedder: Embedder) -> Desk:
+    server.answer = judge = Judge()
+    parts = make_bench(tmp_path, server.base_url)
+    client: ModelClient = parts.client
+    bench = Bench(SETTINGS, parts.database, client, embedder, lambda: NOW, DOMAIN, lambda: pytest.fail("not played"))
+    return Desk(bench, judge)
+
+
+def make_rule(desk: Desk, rule_id: str = "r", *, live: bool = False, approved: bool = False, **fields: Any) -> None:
+    content: dict[str, Any] = {
+        "name": "Rotate",
+        "condition": CONDITION,
+        "action": ACTION,
+        "domain": DOMAIN,
+        "confidence": 0.8,
+    }
+    columns = {name: fields.pop(name) for name in ("n_used", "n_success", "avg_delta", "verified") if name in fields}
+    with desk.bench.database.write() as session:
+        draft = RuleContent(**content | fields)
+        rule = create_rule(session, draft, CHANGE, origin="reflection", id=rule_id, evidence=["e0"], **columns)
+        if live:
+            move_rule(session, rule, State.ACTIVE, Cause.VERIFIED, CHANGE)
+        if approved:
+            edit_rule(session, rule, {"approved_by": "ada"}, Change("ada", lambda: NOW), kind="approved")
+
+
+def detectors(outcome: dict[str, Any]) -> list[str]:
+    return [reason["detector"] for reason in outcome["reasons"]]
+
+
+def test_a_good_draft_becomes_a_candidate_with_its_evidence(desk: Desk) -> None:
+    outcome = desk.add(exclusion="it is a read-only snapshot")
+    rule = desk.rule(outcome["rule_id"])
+    assert (outcome["result"], rule.state, rule.origin, rule.created_round) == ("created", "candidate", "reflection", 3)
+    assert (rule.evidence, rule.lineage, rule.domain) == (["e1"], ["l1"], DOMAIN)
+    assert desk.judge.asked == [], "a draft that meets nothing costs nothing"
+
+
+@pytest.mark.parametrize(
+    ("fields", "detector"),
+    [
+        ({"confidence": 0.69}, "confidence"),
+        ({"condition": "it fails", "action": "retry"}, "length"),
+        ({"action": "be careful and think twice about everything you do"}, "vacuous"),
+        ({"action": "restart 10.0.3.17 and then delete all of its archives"}, "single_case"),
+        ({"action": " ".join(["rotate the logs"] * 40)}, "length"),
+    ],
+)
+def test_a_bad_draft_is_refused_and_kept_with_its_reason(desk: Desk, fields: dict[str, Any], detector: str) -> None:
+    outcome = desk.add(**fields)
+    (refusal,) = desk.rows(Refusal)
+    assert outcome["result"] == "refused"
+    assert detector in detectors(outcome)
+    assert (refusal.reasons, refusal.draft["evidence"], refusal.round_number) == (outcome["reasons"], ["e1"], 3)
+    assert desk.rows(Rule) == []
+
+
+LONG = " ".join(["rotate the logs and delete old archives"] * 6)
+
+
+def test_a_long_draft_goes_back_once_for_shortening(desk: Desk) -> None:
+    outcome = desk.add(action=LONG)
+    assert (outcome["result"], desk.rule(outcome["rule_id"]).action) == ("created", ACTION)
+    assert desk.judge.asked == ["shorten"]
+
+
+def test_a_draft_that_stays_too_long_is_refused(desk: Desk) -> None:
+    desk.judge.shorter = {"action": LONG}
+    outcome = desk.add(action=LONG)
+    assert (outcome["result"], detectors(outcome), desk.judge.asked) == ("refused", ["too_long"], ["shorten"])
+
+
+def test_the_same_again_is_a_duplicate(desk: Desk) -> None:
+    make_rule(desk)
+    desk.judge.wider = {"name": "Rotate", "condition": CONDITION, "action": ACTION, "exclusion": ""}
+    outcome = desk.add()
+    assert (outcome["result"], outcome["rule_id"], desk.judge.asked) == ("duplicate", "r", ["merge"])
+    assert len(desk.rows(Rule)) == 1
+
+
+def test_nearly_the_same_is_merged_and_keeps_what_was_counted(desk: Desk) -> None:
+    make_rule(desk, n_used=10, n_success=7, avg_delta=0.2, verified=3)
+    outcome = desk.add(condition="the log volume is full")
+    merged, parent = desk.rule(outcome["rule_id"]), desk.rule("r")
+    assert (outcome["result"], merged.origin, merged.parents, merged.condition) == (
+        "merged", "merge", ["r"], WIDER["condition"]
+    )  # fmt: skip
+    assert (merged.n_used, merged.n_success, merged.avg_delta, merged.verified) == (10, 7, 0.2, 3)
+    assert (merged.evidence, parent.state, parent.merged_into) == (["e0", "e1"], "archived", merged.id)
+
+
+def test_what_the_model_tells_apart_stands_beside(desk: Desk) -> None:
+    make_rule(desk)
+    desk.judge.equivalent = False
+    outcome = desk.add(condition="the log volume is full")
+    assert (outcome["result"], desk.rule("r").state, len(desk.rows(Rule))) == ("created", "candidate", 2)
+
+
+OPPOSITE = {"condition": CONDITION, "action": "do not rotate the logs and do not delete archives"}
+
+
+def test_a_contradiction_is_queued_for_people_with_the_new_candidate(desk: Desk) -> None:
+    make_rule(desk, live=True)
+    outcome = desk.add(**OPPOSITE)
+    (conflict,) = desk.rows(Conflict)
+    assert (outcome["result"], conflict.status) == ("created", "open")
+    assert {conflict.rule_a, conflict.rule_b} == {"r", outcome["rule_id"]}
+
+
+def archived_by_a_person(desk: Desk, act: str) -> None:
+    who: dict[str, Any] = {"actor": "ada", "clock": lambda: NOW, "reason": "no", "version": 1}
+    {"refuse": curation.refuse, "archive": curation.archive}[act](desk.bench.database, rule_id="r", **who)
+
+
+@pytest.mark.parametrize("act", ["refuse", "archive"])
+def test_what_a_person_refused_does_not_come_back(desk: Desk, act: str) -> None:
+    make_rule(desk)
+    archived_by_a_person(desk, act)
+    outcome = desk.add()
+    assert (outcome["result"], detectors(outcome)) == ("refused", ["refused_before"])
+    assert [rule.id for rule in desk.rows(Rule)] == ["r"]
+
+
+def test_what_a_person_refused_does_not_come_back_in_other_words(tmp_path: Path, server: ModelServer) -> None:
+    desk = make_desk(tmp_path, server, packaged_embedder())
+    make_rule(desk)
+    archived_by_a_person(desk, "refuse")
+    reworded = desk.add(
+        condition="the log disk is almost full", action="delete archives older than a week and rotate the logs"
+    )
+    assert (reworded["result"], detectors(reworded)) == ("refused", ["refused_before"])
+    assert desk.add(**OTHER)["result"] == "created"
+
+
+def test_what_a_person_restored_may_be_said_again(desk: Desk) -> None:
+    make_rule(desk)
+    archived_by_a_person(desk, "refuse")
+    curation.restore(
+        desk.bench.database, rule_id="r", version=2, reason="true after all", actor="ada", clock=lambda: NOW
+    )
+    assert desk.add()["result"] == "merged"
+
+
+def test_what_the_loop_archived_may_come_back(desk: Desk) -> None:
+    make_rule(desk)
+    with desk.bench.database.write() as session:
+        move_rule(session, get_rule(session, "r"), State.ARCHIVED, Cause.UNRETRIEVED, CHANGE)
+    assert desk.add()["result"] == "created"
+
+
+def test_an_edit_changes_a_rule_that_nobody_approved(desk: Desk) -> None:
+    make_rule(desk, live=True)
+    outcome = desk.take("EDIT", target="r", condition=CONDITION, action="rotate the logs and compress old archives")
+    assert (outcome["result"], desk.rule("r").action) == ("edited", "rotate the logs and compress old archives")
+    assert desk.rows(Proposal) == []
+
+
+def test_an_edit_of_what_a_person_approved_is_only_proposed(desk: Desk) -> None:
+    make_rule(desk, approved=True)
+    outcome = desk.take("EDIT", target="r", condition=CONDITION, action="rotate the logs and compress old archives")
+    (proposal,) = desk.rows(Proposal)
+    assert (outcome["result"], desk.rule("r").action) == ("proposed", ACTION)
+    assert (proposal.rule_version, proposal.after["action"], proposal.evidence, proposal.status) == (
+        2, "rotate the logs and compress old archives", ["e1"], "open"
+    )  # fmt: skip
+
+
+def test_an_edit_of_a_live_rule_is_only_proposed_where_nothing_can_be_tested(desk: Desk) -> None:
+    make_rule(desk, live=True)
+    desk.bench = replace(desk.bench, testable=False)
+    outcome = desk.take("EDIT", target="r", condition=CONDITION, action="rotate the logs and compress old archives")
+    assert (outcome["result"], desk.rule("r").action) == ("proposed", ACTION)
+
+
+def test_an_edit_that_ends_a_contradiction_closes_its_conflict(desk: Desk) -> None:
+    make_rule(desk)
+    outcome = desk.add(**OPPOSITE)
+    desk.take("EDIT", target=outcome["rule_id"], **OTHER)
+    (conflict,) = desk.rows(Conflict)
+    assert conflict.status == "resolved"
+
+
+def test_a_merge_into_what_a_person_approved_is_only_proposed(desk: Desk) -> None:
+    make_rule(desk, approved=True)
+    assert desk.add(condition="the log volume is full")["result"] == "proposed"
+    assert (desk.rule("r").state, len(desk.rows(Rule)), len(desk.rows(Proposal))) == ("candidate", 1, 1)
+
+
+def test_two_rules_are_merged_into_one_with_added_statistics(desk: Desk) -> None:
+    make_rule(desk, "a", n_used=10, n_success=7, avg_delta=0.2)
+    make_rule(desk, "b", n_used=30, n_success=12, avg_delta=-0.1, live=True)
+    outcome = desk.take("MERGE", target="a", other="b")
+    merged = desk.rule(outcome["rule_id"])
+    assert (merged.n_used, merged.n_success, merged.parents) == (40, 19, ["a", "b"])
+    assert merged.avg_delta == pytest.approx(-0.025)
+    assert [desk.rule(name).state for name in ("a", "b")] == ["archived", "archived"]
+
+
+def test_rules_that_are_not_equivalent_are_not_merged(desk: Desk) -> None:
+    make_rule(desk, "a")
+    make_rule(desk, "b", **OTHER)
+    desk.judge.equivalent = False
+    assert desk.take("MERGE", target="a", other="b")["result"] == "ignored"
+    assert [desk.rule(name).state for name in ("a", "b")] == ["candidate", "candidate"]
+
+
+@pytest.mark.parametrize(("op", "confidence"), [("UPVOTE", 0.83), ("DOWNVOTE", 0.75)])
+def test_votes_move_the_confidence_a_little(desk: Desk, op: str, confidence: float) -> None:
+    make_rule(desk, approved=True)
+    assert desk.take(op, target="r")["result"] == "voted"
+    assert desk.rule("r").confidence == confidence
+
+
+def test_votes_stay_in_range(desk: Desk) -> None:
+    make_rule(desk, confidence=0.99)
+    for _ in range(3):
+        desk.take("UPVOTE", target="r")
+    assert desk.rule("r").confidence == 1.0
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"op": "EDIT", "target": ""},
+        {"op": "UPVOTE", "target": "nowhere"},
+        {"op": "MERGE", "target": "r", "other": "r"},
+        {"op": "MERGE", "target": "r", "other": ""},
+        {"op": "DOWNVOTE", "target": "gone"},
+        {"op": "EDIT", "target": "r", "condition": CONDITION, "action": ACTION},
+    ],
+)
+def test_operations_that_mean_nothing_change_nothing(desk: Desk, fields: dict[str, Any]) -> None:
+    make_rule(desk)
+    make_rule(desk, "gone")
+    with desk.bench.database.write() as session:
+        move_rule(session, get_rule(session, "gone"), State.ARCHIVED, Cause.UNRETRIEVED, CHANGE)
+    events = len(desk.rows(RuleEvent))
+    assert desk.take(**fields)["result"] == "ignored"
+    assert len(desk.rows(RuleEvent)) == events
+
+
+def test_a_rule_that_somebody_changed_in_between_is_left_alone(desk: Desk) -> None:
+    make_rule(desk)
+    operation = Operation(
+        op="EDIT", target="r", condition=CONDITION, action="rotate the logs and compress old archives", confidence=0.9
+    )
+    effect = Intake(desk.bench, CHANGE).decide(operation, Source("reflection_1", 0, (), ()))
+    with desk.bench.database.write() as session:
+        edit_rule(session, get_rule(session, "r"), {"name": "Another"}, Change("ada", lambda: NOW))
+    with pytest.raises(ConcurrentChangeError), desk.bench.database.write() as session:
+        effect(session)
+    assert (desk.rule("r").name, desk.rule("r").action) == ("Another", ACTION)
+
+
+def test_deciding_alone_writes_nothing(desk: Desk) -> None:
+    operation = Operation(op="ADD", name="Rotate", condition=CONDITION, action=ACTION, confidence=0.9)
+    Intake(desk.bench, CHANGE).decide(operation, Source("reflection_1", 0, (), ()))
+    assert (desk.rows(Rule), desk.rows(Refusal)) == ([], [])

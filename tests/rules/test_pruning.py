@@ -1,0 +1,53 @@
+"""Which rules have to go: over capacity, and the lowest share (design section 6)."""
+
+from datetime import UTC, datetime
+from math import inf
+from typing import Any
+
+import pytest
+
+from core.rules.pruning import rules_to_retire
+from core.settings import LifecycleSettings
+from core.tables import Rule
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def make_rule(rule_id: str, **columns: Any) -> Rule:
+    given: dict[str, Any] = {"condition": "c", "action": "a", "state": "active", "n_used": 50}
+    return Rule(id=rule_id, name=rule_id, origin="human", created_at=NOW, **given | columns)
+
+
+def retired(rules: dict[str, tuple[float, dict[str, Any]]], **settings: Any) -> list[str]:
+    """Rules by id, each with its utility and columns."""
+    rows = [make_rule(name, **columns) for name, (_, columns) in rules.items()]
+    utilities = {name: utility for name, (utility, _) in rules.items()}
+    return [rule.id for rule in rules_to_retire(rows, utilities, LifecycleSettings(**settings))]
+
+
+def test_the_lowest_utility_goes_first_when_there_are_too_many() -> None:
+    rules: dict[str, tuple[float, dict[str, Any]]] = {"a": (0.9, {}), "b": (0.1, {}), "c": (0.5, {}), "d": (inf, {})}
+    assert retired(rules, capacity=2, prune_share=0.0) == ["b", "c"]
+    assert retired(rules, capacity=4, prune_share=0.0) == []
+
+
+def test_of_equal_utility_the_longest_unused_goes_first() -> None:
+    rules: dict[str, tuple[float, dict[str, Any]]] = {
+        "a": (0.5, {"last_retrieved_round": 7}),
+        "b": (0.5, {"last_retrieved_round": 2}),
+        "c": (0.5, {"last_retrieved_round": None}),
+    }
+    assert retired(rules, capacity=1, prune_share=0.0) == ["c", "b"]
+
+
+@pytest.mark.parametrize(("count", "gone"), [(19, 0), (20, 1), (39, 1), (40, 2), (100, 5)])
+def test_five_percent_go_even_if_their_figures_look_fine(count: int, gone: int) -> None:
+    rules: dict[str, tuple[float, dict[str, Any]]] = {f"r{i:03}": (2 + i, {}) for i in range(count)}
+    assert retired(rules) == [f"r{i:03}" for i in range(gone)]
+
+
+@pytest.mark.parametrize("columns", [{"n_used": 19}, {"state": "candidate"}])
+def test_the_share_spares_candidates_and_what_has_hardly_been_used(columns: dict[str, Any]) -> None:
+    rules: dict[str, tuple[float, dict[str, Any]]] = {f"r{i}": (2 + i, {}) for i in range(20)}
+    rules["young"] = (0.0, columns)
+    assert retired(rules) == ["r0"]
