@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlmodel import Session, col, func, select
+from sqlmodel import col, func, select
 
 from core import curation
 from core.audit import entry_digest
-from core.control import read_control
 from core.db import Database, open_database
 from core.errors import ConcurrentChangeError, IllegalTransitionError, UserError
 from core.rules.conflict_records import live_conflicts, record_conflicts
@@ -339,58 +338,6 @@ def test_a_refused_draft_can_be_revived_once(database: Database) -> None:
         curation.revive_refusal(database, refusal_id="f", **WHO)
     with database.read() as session:
         assert session.exec(select(func.count()).select_from(Rule)).one() == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("round.tasks", 0),
-        ("round.tasks", 1001),
-        ("round.tasks", "many"),
-        ("round.nonsense", 1),
-        ("model.act", "gpt-x"),
-        ("agent.fail_reward", 0.8),
-        ("round.share_history", 0.5),
-    ],
-)
-def test_a_setting_out_of_range_leaves_nothing_behind(database: Database, name: str, value: object) -> None:
-    with pytest.raises(UserError):
-        curation.change_setting(database, name=name, value=value, settings=SETTINGS, **WHO)
-    assert everything(database) == []
-
-
-def test_a_setting_is_changed_and_changed_again(database: Database) -> None:
-    for value in (12, 13):
-        curation.change_setting(database, name="round.tasks", value=value, settings=SETTINGS, **WHO)
-    with database.read() as session:
-        (row,) = session.exec(select(SettingOverride)).all()
-    assert (row.value, row.changed_by) == (13, "ada")
-
-
-def wanted(session: Session) -> tuple[str, int]:
-    control = read_control(session)
-    assert control is not None
-    return control.wanted, control.steps
-
-
-def test_the_loop_is_told_what_to_do(database: Database) -> None:
-    curation.set_loop(database, wanted="run", **WHO)
-    with database.read() as session:
-        assert wanted(session) == ("run", 0)
-    curation.step_loop(database, rounds=3, **WHO)
-    with database.read() as session:
-        assert wanted(session) == ("pause", 3)
-
-
-@pytest.mark.parametrize("rounds", [-1, 0, 101])
-def test_impossible_wishes_for_the_loop_are_refused(database: Database, rounds: int) -> None:
-    with pytest.raises(UserError):
-        curation.step_loop(database, rounds=rounds, **WHO)
-    with pytest.raises(UserError):
-        curation.set_loop(database, wanted="fly", **WHO)
-    with database.read() as session:
-        assert read_control(session) is None
-    assert actions(database) == []
 
 
 def test_a_rule_that_does_not_exist_is_named(database: Database) -> None:

@@ -1,8 +1,9 @@
 """Which of a round's changes are to blame when the whole of them does not pass the gate.
 
-One bad rule would otherwise take a round's good ones down with it. The changes whose rules were in the
-prompts of the tasks that got worse are dropped, and what is left is tested once more, on the same tasks
-against the same library. A second look at the same tasks flatters a little; the verdict says that it is one.
+One bad rule would otherwise take a round's good ones down with it. The changes whose rules were followed in
+tasks that got worse, or were followed there before they were changed, are dropped, and what is left is tested
+once more, on the same tasks against the same library. A second look at the same tasks flatters a little; the
+verdict says that it is one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,24 +22,25 @@ def changes_to_blame(
     after: Sequence[Outcome],
     undone: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Mapping[str, Any]]:
-    """Return the part of ``undone`` whose rules were served in tasks that got worse.
+    """Return the part of ``undone`` whose rules were followed in tasks that got worse, before or after.
 
     Rules that came out of each other by a merge stand or fall together.
     """
     rewards = {outcome.task_id: outcome.reward for outcome in before}
     worse = [outcome.task_id for outcome in after if outcome.reward < rewards.get(outcome.task_id, outcome.reward)]
-    served = session.exec(
+    followed = session.exec(
         select(RuleUse.rule_id)
         .join(Episode, col(Episode.id) == RuleUse.episode_id)
         .where(
             Episode.round_number == round_number,
-            Episode.arm == "after",
+            col(Episode.arm).in_(("before", "after")),
             col(Episode.task_id).in_(worse),
             RuleUse.disposition == "served",
+            RuleUse.compliance == "complied",
         )
         .distinct()
     )
-    blamed = set(served) & set(undone)
+    blamed = set(followed) & set(undone)
     return {rule_id: undone[rule_id] for rule_id in sorted(_with_relatives(session, blamed, set(undone)))}
 
 
