@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 from sqlmodel import Session, col, func, select
 
 from core.audit import record_action
@@ -99,7 +100,7 @@ def edit_and_approve(
     """
     with _at_desk(database, actor, clock) as desk:
         rule = _candidate(desk, rule_id, version)
-        edited = RuleContent(**(_texts(rule) | dict(content)))
+        edited = _edited(rule, content)
         _check(edited, current_settings(desk.session, settings))
         edit_rule(desk.session, rule, _texts(edited), desk.change)
         _look_for_conflicts(desk, rule)
@@ -141,7 +142,7 @@ def accept_proposal(database: Database, *, proposal_id: str, settings: Settings,
     with _at_desk(database, actor, clock) as desk:
         proposal = _open_proposal(desk, proposal_id)
         rule = get_rule(desk.session, proposal.rule_id, proposal.rule_version)
-        edited = RuleContent(**(_texts(rule) | proposal.after))
+        edited = _edited(rule, proposal.after)
         _check(edited, current_settings(desk.session, settings))
         edit_rule(desk.session, rule, _texts(edited) | {"approved_by": actor}, desk.change)
         _look_for_conflicts(desk, rule)
@@ -285,6 +286,14 @@ def _open_proposal(desk: _Desk, proposal_id: str) -> Proposal:
     if proposal is None or proposal.status != "open":
         raise UserError("This proposal is not open any more. Nothing was changed.")
     return proposal
+
+
+def _edited(rule: Rule, changes: Mapping[str, Any]) -> RuleContent:
+    try:
+        return RuleContent.model_validate(_texts(rule) | dict(changes))
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise UserError("The rule was not saved, your text is kept. {problems}", problems=problems) from error
 
 
 def _check(draft: RuleContent, settings: Settings) -> None:

@@ -122,9 +122,7 @@ def test_imports_go_one_way() -> None:
     wrong = [
         each
         for each in imports()
-        if (upper := layer(each.source)) is not None
-        and (lower := layer(each.target)) is not None
-        and lower > upper
+        if (upper := layer(each.source)) is not None and (lower := layer(each.target)) is not None and lower > upper
     ]
     assert wrong == [], "\n" + "\n".join(f"{each}, which is above it" for each in wrong)
 
@@ -158,12 +156,9 @@ def test_no_import_loops() -> None:
 
 def test_no_file_is_too_long() -> None:
     sizes = {
-        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
-        for path in MODULES.values()
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES.values()
     }
-    assert {name: lines for name, lines in sizes.items() if lines > FILE_LINES} == {}, (
-        f"over {FILE_LINES} lines"
-    )
+    assert {name: lines for name, lines in sizes.items() if lines > FILE_LINES} == {}, f"over {FILE_LINES} lines"
 
 
 def test_no_function_is_too_long() -> None:

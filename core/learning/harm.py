@@ -36,7 +36,10 @@ class Record:
 
 
 def records(session: Session, environment: str, base: Mapping[str, Baseline]) -> dict[str, Record]:
-    """Return the record of every rule that was served in credited episodes of an environment."""
+    """Return the record of every rule over the credited episodes in which it was served and came up.
+
+    Episodes to which a rule did not apply, or may not have, would only blur what it does.
+    """
     rows = session.exec(
         select(
             RuleUse.rule_id,
@@ -51,7 +54,7 @@ def records(session: Session, environment: str, base: Mapping[str, Baseline]) ->
             Episode.status == "done",
             col(Episode.credited).is_(True),
             RuleUse.disposition == "served",
-            RuleUse.compliance != "not_applicable",
+            col(RuleUse.compliance).in_(("complied", "violated")),
         )
         .group_by(col(RuleUse.rule_id), col(Episode.task_type))
     )

@@ -19,7 +19,7 @@ from core.rules.conflict_records import close_gone_conflicts, record_conflicts
 from core.rules.conflicts import ConflictFinding
 from core.rules.duplicates import Statistics, merged_statistics
 from core.rules.judging import judge_conflicts, judge_equivalence
-from core.rules.library import Change, create_rule, edit_rule, get_rule, move_rule, rules_in
+from core.rules.library import VOTED, Change, create_rule, edit_rule, get_rule, move_rule, rules_in
 from core.rules.lifecycle import Cause, State
 from core.rules.neighbours import Neighbours, compare_with
 from core.rules.wording import rule_text
@@ -253,7 +253,7 @@ class Intake:
         def effect(session: Session) -> dict[str, Any]:
             current = get_rule(session, rule.id)
             confidence = round(min(1.0, max(0.0, current.confidence + step)), 4)
-            edit_rule(session, current, {"confidence": confidence}, self.change, kind="voted")
+            edit_rule(session, current, {"confidence": confidence}, self.change, kind=VOTED)
             return _entry("voted", rule.id)
 
         return effect

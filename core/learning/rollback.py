@@ -7,7 +7,7 @@ from sqlmodel import Session, col, select
 
 from core.rules.library import SYSTEM, Change, content_of, get_rule, restore_content
 from core.rules.lifecycle import Cause, State
-from core.tables import RuleEvent
+from core.tables import Rule, RuleEvent
 
 _EARNED = frozenset(
     {Cause.VERIFIED, Cause.HARMFUL, Cause.RECOVERED, Cause.NO_RECOVERY, Cause.UNRETRIEVED, Cause.TRIMMED}
@@ -36,7 +36,8 @@ def contents_without_round(session: Session, round_number: int) -> dict[str, dic
             earned[event.rule_id] = {name: event.after[name] for name in ("state", "probation_since")}
         else:
             tested.add(event.rule_id)
-    tested -= _touched_by_people(session, first)
+    peoples = _touched_by_people(session, first)
+    tested -= peoples | _parents(session, peoples)
     contents = {}
     for rule_id in sorted(tested):
         before = first[rule_id].before
@@ -53,6 +54,12 @@ def roll_back_round(session: Session, contents: Mapping[str, Mapping[str, Any]],
     for rule_id, content in contents.items():
         restore_content(session, get_rule(session, rule_id), content, Cause.GATE, change)
     return len(contents)
+
+
+def _parents(session: Session, rule_ids: set[str]) -> set[str]:
+    """Return what was merged into the given rules: restoring it beside them would make duplicates."""
+    rules = session.exec(select(Rule).where(col(Rule.id).in_(rule_ids))).all()
+    return {parent for rule in rules for parent in rule.parents}
 
 
 def _touched_by_people(session: Session, first: Mapping[str, RuleEvent]) -> set[str]:

@@ -6,12 +6,13 @@ from typing import Any
 
 from sqlmodel import Session, select
 
-from core.embeddings import Embedder
+from core.embeddings import COMPARISON, Embedder
 from core.rules.conflict_records import live_conflicts
 from core.rules.library import rules_in
 from core.rules.lifecycle import State
 from core.rules.retrieval import Retrieval, RuleIndex, mutex_groups
 from core.rules.utility import Scorer
+from core.rules.wording import condition_text
 from core.settings import RetrievalSettings
 from core.tables import Rule
 
@@ -39,7 +40,7 @@ class LibrarySnapshot:
         """Retrieve for a query text."""
         if not self.rules:
             return Retrieval((), ())
-        return self.index.retrieve(query, self.embedder.encode([query], "query")[0])
+        return self.index.retrieve(query, self.embedder.encode([query], COMPARISON)[0])
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class SnapshotMaker:
         """Return a snapshot of the given rules."""
         total = sum(rule.n_used for rule in rules)
         utilities = {rule.id: self.scorer.score(rule, total) for rule in rules}
-        vectors = self.embedder.encode([rule.condition for rule in rules], "passage")
+        vectors = self.embedder.encode([condition_text(rule) for rule in rules], COMPARISON)
         index = RuleIndex(rules, vectors, utilities, mutex_groups(conflicts), self.settings)
         return LibrarySnapshot(index, self.embedder)
 

@@ -14,7 +14,7 @@ from core.rules.lifecycle import Cause, State
 from core.rules.pruning import rules_to_retire
 from core.rules.utility import Scorer
 from core.settings import LifecycleSettings
-from core.tables import Episode, Rule, RuleEvent, RuleUse
+from core.tables import Conflict, Episode, Rule, RuleEvent, RuleUse
 
 Reason = tuple[str, dict[str, Any]]
 Step = tuple[State, Cause, Reason]
@@ -35,6 +35,7 @@ class Evidence:
     trimmed_share: Mapping[str, float]
     in_conflict: frozenset[str]
     candidate_since: Mapping[str, int]
+    losers: frozenset[str] = frozenset()
 
 
 def apply_transitions(
@@ -53,7 +54,7 @@ def apply_transitions(
     rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
     room = settings.capacity - sum(rule.state == State.ACTIVE for rule in rules)
     for rule in rules:
-        may_go_live = room > 0 and (testable or rule.approved_by is not None)
+        may_go_live = room > 0 and (testable or rule.approved_by is not None) and rule.id not in evidence.losers
         step = _next_step(rule, evidence, settings, change.round_number or 0, may_go_live)
         if step is not None:
             to, cause, (template, values) = step
@@ -100,7 +101,15 @@ def gather_evidence(session: Session, domain: str, round_number: int, records: M
         counts.setdefault(rule_id, {})[disposition] = count
     shares = {rule_id: parts.get("trimmed", 0) / sum(parts.values()) for rule_id, parts in counts.items()}
     in_conflict = frozenset(rule for c in live_conflicts(session) for rule in (c.rule_a, c.rule_b))
-    return Evidence(records, shares, in_conflict, _candidate_since(session, domain))
+    return Evidence(records, shares, in_conflict, _candidate_since(session, domain), _losers(session))
+
+
+def _losers(session: Session) -> frozenset[str]:
+    """Return the rules that a person decided against in a conflict: they do not come back by themselves."""
+    kept = session.exec(select(Conflict).where(Conflict.status == "resolved", col(Conflict.resolution).like("keep:%")))
+    return frozenset(
+        conflict.rule_b if conflict.resolution == f"keep:{conflict.rule_a}" else conflict.rule_a for conflict in kept
+    )
 
 
 def _candidate_since(session: Session, domain: str) -> dict[str, int]:

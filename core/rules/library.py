@@ -20,6 +20,7 @@ from core.tables import Rule, RuleEvent
 from core.tables.rules import RuleContent
 
 SYSTEM = "system"
+VOTED = "voted"
 
 CONTENT_FIELDS = (*RuleContent.model_fields, "parents", "evidence", "lineage", "state", "approved_by", "merged_into",
                   "probation_since")  # fmt: skip
@@ -89,7 +90,8 @@ def edit_rule(
         setattr(rule, name, value)
     if content_of(rule) == before:
         return
-    rule.version += 1
+    if kind != VOTED:  # a vote changes nothing that a person decides on, so it must not make their view stale
+        rule.version += 1
     session.add(rule)
     _record(session, rule, kind, change, before=before, from_state=rule.state)
 

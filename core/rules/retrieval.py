@@ -8,6 +8,7 @@ import bm25s
 import numpy as np
 
 from core.rules.lifecycle import State
+from core.rules.terms import terms as content_terms
 from core.settings import RetrievalSettings
 from core.tables import Rule
 from core.text import search_terms
@@ -67,7 +68,7 @@ class RuleIndex:
         self._mutex = dict(mutex)
         self._settings = settings
         self._utility_scale = _min_max([utilities[rule.id] for rule in self.rules])
-        self._exclusions = [frozenset(search_terms(rule.exclusion)) for rule in self.rules]
+        self._exclusions = [frozenset(content_terms(rule.exclusion)) for rule in self.rules]
         self._bm25 = _build_bm25(self.rules)
 
     def retrieve(self, query: str, query_vector: np.ndarray) -> Retrieval:
@@ -81,7 +82,7 @@ class RuleIndex:
             return Retrieval((), ())
         terms = search_terms(query)
         hits = self._scored(terms, query_vector)
-        return self._select(hits, frozenset(terms))
+        return self._select(hits, frozenset(content_terms(query)))
 
     def _scored(self, terms: list[str], query_vector: np.ndarray) -> list[Hit]:
         settings = self._settings

@@ -179,9 +179,7 @@ def test_import_says_what_came_in(run: Run, url: str, tmp_path: Path) -> None:
 
 def test_import_names_each_bad_line_and_keeps_the_good_ones(run: Run, url: str, tmp_path: Path) -> None:
     bad_reward = {**recorded_line("b", 1.0), "reward": "high"}
-    path = write_lines(
-        tmp_path / "a.jsonl", json.dumps(recorded_line("a", 1.0)), json.dumps(bad_reward), "{not json"
-    )
+    path = write_lines(tmp_path / "a.jsonl", json.dumps(recorded_line("a", 1.0)), json.dumps(bad_reward), "{not json")
 
     code, out, err = run("import", path, "--database", url, "--environment", "desk")
 
@@ -220,9 +218,7 @@ def fill(url: str, *, simulated: bool = True, arm: str = "learn", lease_age_s: f
             )
         )
         if lease_age_s is not None:
-            session.add(
-                Lease(name="loop", owner="somebody", heartbeat_at=now - timedelta(seconds=lease_age_s))
-            )
+            session.add(Lease(name="loop", owner="somebody", heartbeat_at=now - timedelta(seconds=lease_age_s)))
 
 
 def rows(url: str) -> int:
@@ -240,9 +236,7 @@ def test_demo_reset_empties_every_table(run: Run, url: str) -> None:
 
 
 @pytest.mark.parametrize("precious", [{"simulated": False}, {"arm": "external"}])
-def test_demo_reset_spares_what_is_not_a_demo_unless_forced(
-    run: Run, url: str, precious: dict[str, Any]
-) -> None:
+def test_demo_reset_spares_what_is_not_a_demo_unless_forced(run: Run, url: str, precious: dict[str, Any]) -> None:
     fill(url, **precious)
     code, _, err = run("demo-reset", "--yes", "--database", url)
     assert code == 2

@@ -23,9 +23,7 @@ def test_plain_lines_name_a_phase_when_it_begins_and_when_it_ends(capsys: pytest
     ]
 
 
-def test_bars_are_drawn_on_a_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bars_are_drawn_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     with shown_progress(2) as progress:
         progress(ProgressEvent(1, "rollouts", 2, 3))

@@ -96,9 +96,7 @@ def test_an_unknown_environment_is_bad_input(url: str) -> None:
 
 def test_a_stored_setting_that_is_not_usable_is_explained(url: str) -> None:
     with open_database(url).write() as session:
-        session.add(
-            SettingOverride(name="round.tasks", value=-1, changed_by="me", changed_at=datetime.now(UTC))
-        )
+        session.add(SettingOverride(name="round.tasks", value=-1, changed_by="me", changed_at=datetime.now(UTC)))
     refused = core("run", "--database", url)
     assert refused.returncode == 2
     assert "tasks" in refused.stderr

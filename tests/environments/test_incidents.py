@@ -157,9 +157,7 @@ def test_a_task_of_another_world_is_refused():
 def test_the_same_task_and_seed_give_the_same_episode():
     task = TASKS[17]
     actions = [_look("query_metrics", role) for role in ROLES] + [_harmless(task)]
-    runs = [
-        [environment.step(action) for action in actions] for environment in (_opened(task), _opened(task))
-    ]
+    runs = [[environment.step(action) for action in actions] for environment in (_opened(task), _opened(task))]
     assert runs[0] == runs[1]
 
 
@@ -191,9 +189,7 @@ def test_nothing_an_agent_sees_gives_the_solution_away():
         environment = _opened(task)
         seen = [task.query, task.id, environment.background, environment.scoring]
         seen += [
-            environment.step(_look(tool.name, role)).observation
-            for tool in environment.tools[:6]
-            for role in ROLES
+            environment.step(_look(tool.name, role)).observation for tool in environment.tools[:6] for role in ROLES
         ]
         harmful = _apply(hidden.wrong, _parts(task, hidden.wrong)[0])
         seen += [environment.step(action).observation for action in (_harmless(task), harmful)]

@@ -86,9 +86,7 @@ BAD_LINES: list[tuple[Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("bad", "field", "words"), BAD_LINES)
-def test_a_bad_line_is_named_and_the_good_ones_are_kept(
-    tmp_path: Path, bad: Any, field: str, words: str
-) -> None:
+def test_a_bad_line_is_named_and_the_good_ones_are_kept(tmp_path: Path, bad: Any, field: str, words: str) -> None:
     read = read_recorded(write_lines(tmp_path / "x.jsonl", line(id="good-1"), bad, line(id="good-2")))
     assert [episode.id for episode in read.episodes] == ["good-1", "good-2"]
     (problem,) = read.problems
@@ -150,15 +148,9 @@ def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
         read_recorded(tmp_path)
 
 
-@given(
-    noise=st.one_of(
-        st.binary(max_size=400), st.binary(max_size=200).map(lambda tail: b"\x1f\x8b\x08\x00" + tail)
-    )
-)
+@given(noise=st.one_of(st.binary(max_size=400), st.binary(max_size=200).map(lambda tail: b"\x1f\x8b\x08\x00" + tail)))
 @settings(max_examples=150, deadline=None)
-def test_random_bytes_give_problems_and_never_crash(
-    tmp_path_factory: pytest.TempPathFactory, noise: bytes
-) -> None:
+def test_random_bytes_give_problems_and_never_crash(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
     path = tmp_path_factory.mktemp("noise") / "x.jsonl"
     path.write_bytes(noise)
     try:

@@ -42,9 +42,7 @@ def condensed_by(server: ModelServer, tmp_path: Path, answer: str, digest: Diges
     return condense(make_bench(tmp_path, server.base_url).client, digest, CONTEXT, SETTINGS)
 
 
-def test_a_condensed_digest_that_keeps_all_is_taken(
-    server: ModelServer, tmp_path: Path, extracted: Digest
-) -> None:
+def test_a_condensed_digest_that_keeps_all_is_taken(server: ModelServer, tmp_path: Path, extracted: Digest) -> None:
     shorter = extracted.text.replace("The Sea Atlas", "it")
     digest = condensed_by(server, tmp_path, f"\n{shorter}\n", extracted)
     assert digest == Digest(shorter, estimate_tokens(shorter), extracted.decisive_step, "condensed")
@@ -83,9 +81,7 @@ def test_an_answer_that_loses_something_is_not_taken(
     assert condensed_by(server, tmp_path, changed, extracted) == extracted
 
 
-def test_the_extraction_stays_when_the_call_fails(
-    server: ModelServer, tmp_path: Path, extracted: Digest
-) -> None:
+def test_the_extraction_stays_when_the_call_fails(server: ModelServer, tmp_path: Path, extracted: Digest) -> None:
     server.script(["bad_request"])
     assert condensed_by(server, tmp_path, extracted.text, extracted) == extracted
 

@@ -24,9 +24,7 @@ STEP = re.compile(r"([-*]) \[(\d+)\] (CALL ([^\s(]+)\(.*|SAY .*)")
 
 def digest_of(episode: RecordedEpisode, settings: DigestSettings = SETTINGS) -> Digest:
     query = first_user_text(episode.messages)
-    return extract_digest(
-        episode.messages, query, episode.reward, grade(episode.reward, AgentSettings()), settings
-    )
+    return extract_digest(episode.messages, query, episode.reward, grade(episode.reward, AgentSettings()), settings)
 
 
 def step_lines(text: str) -> list[re.Match[str]]:
@@ -92,13 +90,8 @@ def test_the_decisive_step(position: int, decisive: int) -> None:
 
 def test_each_parallel_call_has_its_line_and_only_the_failed_one_is_decisive() -> None:
     text = digest_of(read_recorded(LIBRARY_DESK).episodes[5]).text
-    assert (
-        "* [4] CALL book_room(room=reading, from=18:00, to=20:00, people=12) -> ERROR reading seats 10"
-        in text
-    )
-    assert (
-        "- [4] CALL book_room(room=hall, from=18:00, to=20:00, people=12) -> status=booked, price=80" in text
-    )
+    assert "* [4] CALL book_room(room=reading, from=18:00, to=20:00, people=12) -> ERROR reading seats 10" in text
+    assert "- [4] CALL book_room(room=hall, from=18:00, to=20:00, people=12) -> status=booked, price=80" in text
 
 
 def test_an_episode_in_which_nobody_answered_has_no_decisive_step() -> None:
@@ -177,9 +170,7 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
             messages += [said(draw(WORDS)), user(draw(WORDS))]
         else:
             one = call(f"c{number}", draw(st.text(min_size=1, max_size=80)))
-            one["tool_calls"][0]["function"]["arguments"] = draw(
-                JSON.map(repr) | JSON.map(lambda v: {"v": v})
-            )
+            one["tool_calls"][0]["function"]["arguments"] = draw(JSON.map(repr) | JSON.map(lambda v: {"v": v}))
             messages += [one, result(f"c{number}", draw(WORDS), failed=draw(st.booleans()))]
     return messages
 

@@ -49,9 +49,7 @@ def test_the_real_recordings_have_their_known_figures(database: Database) -> Non
     assert (report.environment, report.added, report.tasks, report.problem_count) == ("airline", 105, 35, 0)
     rows = episodes(database)
     passes = sum(row.grade == "pass" for row in rows)
-    turns, calls, errors = (
-        sum(getattr(row, name) for row in rows) for name in ("turns", "tool_calls", "tool_errors")
-    )
+    turns, calls, errors = (sum(getattr(row, name) for row in rows) for name in ("turns", "tool_calls", "tool_errors"))
     assert (len(rows), passes, turns, calls, errors) == (105, 32, 1488, 749, 54)
     assert [round(value, 4) for value in (passes / 105, errors / calls)] == [0.3048, 0.0721]
     assert round(turns / 105, 3) == 14.171

@@ -37,9 +37,7 @@ def test_recorded_results_tell_by_their_content_whether_the_call_failed(content:
     assert tool_failed(result("c", content)) is failed
 
 
-@pytest.mark.parametrize(
-    ("content", "key", "failed"), [("all fine", True, True), ("Error rate is 3 %", False, False)]
-)
+@pytest.mark.parametrize(("content", "key", "failed"), [("all fine", True, True), ("Error rate is 3 %", False, False)])
 def test_the_key_of_our_own_rollouts_decides(content: str, key: bool, failed: bool) -> None:
     assert tool_failed(result("c", content, failed=key)) is failed
 

@@ -46,9 +46,7 @@ def ask_many(bench: Bench, first: int, count: int) -> int:
     failed = 0
     for number in range(first, first + count):
         try:
-            bench.client.chat(
-                ACT, [{"role": "user", "content": f"Question {number}. " + "word " * (number % 50)}]
-            )
+            bench.client.chat(ACT, [{"role": "user", "content": f"Question {number}. " + "word " * (number % 50)}])
         except ModelCallError:
             failed += 1
     return failed
@@ -67,9 +65,7 @@ def test_four_threads_and_a_faulty_endpoint_agree_to_the_token(tmp_path, cached_
     assert len({(row.request_id, row.attempt) for row in entries}) == len(entries)
     assert sum(row.outcome == "ok" for row in entries) == 100 - failed
     # 1.00, 0.25 and 4.00 USD per million of plain input, cached input and output
-    expected = (
-        (server.usage.input - server.usage.cached) + 0.25 * server.usage.cached + 4 * server.usage.output
-    )
+    expected = (server.usage.input - server.usage.cached) + 0.25 * server.usage.cached + 4 * server.usage.output
     assert sum(row.cost_usd for row in entries) == pytest.approx(expected / 1e6)
 
 
@@ -97,9 +93,7 @@ def attempt(*, output: int = 250_000, model: str = MODEL) -> Attempt:
     return Attempt("req", 1, "act", model, Outcome.OK, TokenUsage(output=output), 12.0)
 
 
-def make_ledger(
-    tmp_path: Path, budget: BudgetSettings, clock: StandingClock, *, simulated: bool = False
-) -> Ledger:
+def make_ledger(tmp_path: Path, budget: BudgetSettings, clock: StandingClock, *, simulated: bool = False) -> Ledger:
     database = open_database(f"sqlite:///{tmp_path}/t.db")
     return Ledger(database, budget, Prices({MODEL: PRICE}), clock, simulated)
 

@@ -12,9 +12,7 @@ USAGE = TokenUsage(input=1_000_000, cached=400_000, output=100_000)
 
 def test_the_package_knows_public_models() -> None:
     # OpenAI's list price of gpt-4o-mini: 0.15, cached 0.075, output 0.60 USD per million tokens
-    assert load_prices().cost("gpt-4o-mini", USAGE, NOW) == pytest.approx(
-        0.6 * 0.15 + 0.4 * 0.075 + 0.1 * 0.60
-    )
+    assert load_prices().cost("gpt-4o-mini", USAGE, NOW) == pytest.approx(0.6 * 0.15 + 0.4 * 0.075 + 0.1 * 0.60)
 
 
 @pytest.mark.parametrize("base_url", [None, "http://127.0.0.1:8000/v1", "https://api.deepseek.com"])
@@ -46,9 +44,7 @@ def test_the_file_is_read_and_comments_are_skipped(tmp_path) -> None:
     assert load_prices(path).cost("m", USAGE, NOW) == pytest.approx(1.2)
 
 
-@pytest.mark.parametrize(
-    "text", ["{", "[]", '{"m": 3}', '{"m": {"input": -1, "output": 1}}', '{"m": {"input": 1}}']
-)
+@pytest.mark.parametrize("text", ["{", "[]", '{"m": 3}', '{"m": {"input": -1, "output": 1}}', '{"m": {"input": 1}}'])
 def test_a_bad_file_is_the_persons_to_put_right(tmp_path, text) -> None:
     path = tmp_path / "prices.json"
     path.write_text(text)

@@ -15,9 +15,7 @@ from core.tables.rules import Rule, RuleContent
 
 PAIRS = [
     json.loads(line)
-    for line in (Path(__file__).resolve().parents[1] / "data" / "rule_pairs.jsonl")
-    .read_text("utf-8")
-    .splitlines()
+    for line in (Path(__file__).resolve().parents[1] / "data" / "rule_pairs.jsonl").read_text("utf-8").splitlines()
 ]
 JANUARY, FEBRUARY = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
 
@@ -53,9 +51,7 @@ def test_what_goes_together_is_left_alone(embedder: Embedder, relation: str) -> 
 
 def test_the_order_of_a_pair_does_not_matter(embedder: Embedder) -> None:
     for pair in PAIRS:
-        assert bool(conflicts(embedder, pair["a"], pair["b"])) == bool(
-            conflicts(embedder, pair["b"], pair["a"])
-        )
+        assert bool(conflicts(embedder, pair["a"], pair["b"])) == bool(conflicts(embedder, pair["b"], pair["a"]))
 
 
 def test_the_example_of_the_design_is_found_by_the_lexicon(embedder: Embedder) -> None:

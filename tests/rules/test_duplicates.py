@@ -14,9 +14,7 @@ from core.tables.rules import RuleContent
 
 PAIRS = [
     json.loads(line)
-    for line in (Path(__file__).resolve().parents[1] / "data" / "rule_pairs.jsonl")
-    .read_text("utf-8")
-    .splitlines()
+    for line in (Path(__file__).resolve().parents[1] / "data" / "rule_pairs.jsonl").read_text("utf-8").splitlines()
 ]
 
 

@@ -141,9 +141,7 @@ class ModelServer:
         attempt = headers.get("X-Rulewright-Attempt", "1")
         with self._lock:
             fault = self._script.popleft() if self._script else self._draw(raw, attempt)
-            request = Request(
-                json.loads(raw), {name.lower(): value for name, value in headers.items()}, fault
-            )
+            request = Request(json.loads(raw), {name.lower(): value for name, value in headers.items()}, fault)
             self.requests.append(request)
         return request
 

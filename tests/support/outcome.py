@@ -82,4 +82,3 @@ def _line(row: SQLModel) -> str:
     if "messages" in values:
         values["messages"] = hashlib.sha256(json.dumps(values["messages"]).encode()).hexdigest()
     return json.dumps(values, sort_keys=True, ensure_ascii=False, default=str)
-

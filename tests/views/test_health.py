@@ -24,9 +24,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def make_round(number: int, *, environment: str = "incidents", gain: dict[str, Any] | None = None) -> Round:
-    return Round(
-        number=number, environment=environment, seed=1, trigger="test", gain=gain or {}, started_at=NOW
-    )
+    return Round(number=number, environment=environment, seed=1, trigger="test", gain=gain or {}, started_at=NOW)
 
 
 def make_episode(name: str, **changes: Any) -> Episode:
@@ -54,11 +52,7 @@ def make_use(episode: str, rule: str, compliance: str, disposition: str = "serve
 
 
 def pick(rows: list[HealthRow], metric: str, **place: Any) -> HealthRow:
-    found = [
-        row
-        for row in rows
-        if row.metric == metric and all(getattr(row, key) == v for key, v in place.items())
-    ]
+    found = [row for row in rows if row.metric == metric and all(getattr(row, key) == v for key, v in place.items())]
     assert len(found) == 1, found
     return found[0]
 

@@ -38,9 +38,7 @@ def fill(database: Database) -> None:
             )  # fmt: skip
         for name, state in (("r1", "active"), ("r2", "active"), ("r3", "archived")):
             session.add(
-                Rule(
-                    id=name, name=name, condition="c", action="a", origin="human", state=state, created_at=NOW
-                )
+                Rule(id=name, name=name, condition="c", action="a", origin="human", state=state, created_at=NOW)
             )
         session.flush()
         session.add(
@@ -51,9 +49,7 @@ def fill(database: Database) -> None:
             )
         )  # fmt: skip
         session.add(Conflict(id="c", rule_a="r1", rule_b="r2", detector="lexicon", created_at=NOW))
-        session.add(
-            Conflict(id="d", rule_a="r1", rule_b="r3", detector="model", status="resolved", created_at=NOW)
-        )
+        session.add(Conflict(id="d", rule_a="r1", rule_b="r3", detector="model", status="resolved", created_at=NOW))
         session.add(
             LedgerEntry(
                 request_id="q", attempt=1, purpose="act", model="m", simulated=True, input_tokens=10,

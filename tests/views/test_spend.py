@@ -84,9 +84,7 @@ def test_today_begins_at_midnight_utc(database: Database) -> None:
         make_entry("a", created_at=midnight - timedelta(seconds=1), cost_usd=1),
         make_entry("b", created_at=midnight, cost_usd=2),
         # 23:30 on the 4th in New York is already the 5th in UTC.
-        make_entry(
-            "c", created_at=datetime(2026, 1, 4, 23, 30, tzinfo=timezone(timedelta(hours=-5))), cost_usd=4
-        ),
+        make_entry("c", created_at=datetime(2026, 1, 4, 23, 30, tzinfo=timezone(timedelta(hours=-5))), cost_usd=4),
     )
 
     assert sums.today_usd == pytest.approx(6)

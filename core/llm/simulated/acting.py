@@ -86,8 +86,9 @@ def _by_rule(situation: Situation, followed: list[ReadRule], allowed: list[Optio
     best = max(match for match, _ in matching)
     rivals = [option for match, option in matching if match >= best - 0.1]
     undecided = len({option.main for option in rivals if not option.looking}) > 1
-    if undecided and situation.looks < _MOST_LOOKS and any(option.looking for option in allowed):
-        return None  # two rules disagree: look again before acting
+    looks = [option for option in allowed if option.looking]
+    if undecided and situation.looks < _MOST_LOOKS and looks:
+        return _by_prior(situation, followed, looks)  # two rules disagree: look again before acting
     return next(option for match, option in matching if match == best)
 
 

@@ -56,6 +56,11 @@ class Call:
     result: str
 
     @property
+    def complete(self) -> bool:
+        """The digest shows its arguments in full."""
+        return all(value and "…" not in value for _, value in self.arguments)
+
+    @property
     def failed(self) -> bool:
         """The call came back with an error."""
         return self.result.startswith("ERROR")
@@ -103,7 +108,8 @@ def _read_digest(label: str, body: str) -> ReadDigest:
                 (m.group(1), next(g for g in m.groups()[1:] if g is not None).strip())
                 for m in _ARGUMENT.finditer(match.group(2))
             )
-            calls.append(Call(match.group(1), arguments, match.group(3)))
+            cut = () if arguments or not match.group(2).strip() else (("", ""),)
+            calls.append(Call(match.group(1), arguments or cut, match.group(3)))
     return ReadDigest(label, label.startswith("P"), task, tuple(calls), content_terms(body))
 
 

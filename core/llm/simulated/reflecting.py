@@ -28,7 +28,7 @@ def reflect(request: str, seed: int) -> dict[str, Any]:
     """Answer a reflection request with differences and operations."""
     digests = read_digests(request)
     known = read_known(request)
-    passing = [digest for digest in digests if digest.passing and digest.key_call]
+    passing = [digest for digest in digests if digest.passing and digest.key_call and digest.key_call.complete]
     failing = [digest for digest in digests if not digest.passing]
     differences: list[dict[str, Any]] = []
     operations: list[dict[str, Any]] = []
@@ -112,7 +112,7 @@ def _operations(contrast: Contrast, known: dict[str, str], seed: int) -> list[di
     if call is None:
         return []
     wrong = [r.key_call for r in contrast.rivals if r.key_call and not _same_call(r.key_call, call)]
-    condition = _condition(contrast, wrong, ambiguous=_ambiguous(contrast, call, known))
+    condition = _condition(contrast, wrong)
     for label, text in known.items():
         if set(_values(call)) <= content_words(text):
             return [_revise(label, text, condition, call, wrong, contrast)]
@@ -131,31 +131,18 @@ def _revise(
     return {**rule, "op": "UPVOTE" if same else "EDIT", "target": label}
 
 
-def _ambiguous(contrast: Contrast, call: Call, known: dict[str, str]) -> bool:
-    """The same symptoms have been settled by another call, in a passing episode or by a known rule."""
-    tasks = [digest.task for digest in contrast.group]
-    for digest in contrast.foreign:
-        if digest.passing and any(common_phrases([digest.task, task]) for task in tasks):
-            return True
-    for text in known.values():
-        condition = ReadCondition.parse(split_rule(text)[0])
-        met = max(coverage(content_terms(part), contrast.group[0].terms) for part in condition.alternatives)
-        if met >= 0.6 and not set(_values(call)) <= content_words(text):
-            return True
-    return False
-
-
 def content_words(text: str) -> set[str]:
     """Return the words of a rule, without marks."""
     return {word.strip(".,;") for word in text.split()}
 
 
-def _condition(contrast: Contrast, wrong: Sequence[Call], *, ambiguous: bool) -> ReadCondition:
-    """Take the symptoms that these episodes share; if they are ambiguous, also what a look showed."""
-    finding = _finding(contrast, wrong) if ambiguous else ""
+def _condition(contrast: Contrast, wrong: Sequence[Call]) -> ReadCondition:
+    """Take the symptoms that these episodes share, and what a look showed that tells them from others."""
+    finding = _finding(contrast, wrong)
     tasks = list(dict.fromkeys(digest.task for digest in contrast.alike))
     foreign = [_words(digest.task) for digest in contrast.foreign]
-    shared = [phrase for phrase, _ in common_phrases(tasks)]
+    passed = [_words(digest.task) for digest in contrast.group]
+    shared = [phrase for phrase, _ in common_phrases(tasks) if any(_words(phrase) in text for text in passed)]
     own = [phrase for phrase in shared if not any(_words(phrase) in text for text in foreign)]
     symptoms = _apart(own or (shared if finding else []), 2)
     if symptoms:
