@@ -1,5 +1,7 @@
 """``run``: learning rounds without the pages."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -42,8 +44,6 @@ def run_command(
     from core.cli.edge import opened, settings_for
     from core.cli.progress import shown_progress
     from core.clock import utc_now
-    from core.errors import RulewrightError, RunFailedError
-    from core.learning.bench import InterruptedRound
     from core.learning.service import run_rounds
 
     settings = settings_for(
@@ -54,37 +54,46 @@ def run_command(
         environment=None if environment is None else {"name": environment},
     )
     with opened(settings) as store:
-        try:
-            with shown_progress(rounds) as progress:
-                run_rounds(
-                    settings,
-                    store,
-                    rounds=rounds,
-                    clock=utc_now,
-                    progress=progress,
-                    random_arm=random_arm,
-                    pinned=frozenset() if approve is None else frozenset({"lifecycle.approval"}),
-                )
-        except InterruptedRound:
-            raise RunFailedError(
-                "Another process took over the loop on this database. The same command resumes the round."
-            ) from None
-        except KeyboardInterrupt:
-            raise RunFailedError(
-                "Stopped. What was finished is kept; the same command resumes the round where it stopped."
-            ) from None
-        except RulewrightError:
-            raise
-        except Exception as error:
-            if verbose:
-                raise
-            raise RunFailedError(
-                "The run broke down: {kind}: {problem}. What was finished is kept; the same command goes on from "
-                "there. --verbose shows where it came from.",
-                kind=type(error).__name__,
-                problem=str(error),
-            ) from error
+        with _explained(verbose), shown_progress(rounds) as progress:
+            run_rounds(
+                settings,
+                store,
+                rounds=rounds,
+                clock=utc_now,
+                progress=progress,
+                random_arm=random_arm,
+                pinned=frozenset() if approve is None else frozenset({"lifecycle.approval"}),
+            )
         _show_outcome(store)
+
+
+@contextmanager
+def _explained(verbose: bool) -> Iterator[None]:
+    """Say in plain words what ended a run early, and how it goes on."""
+    from core.errors import RulewrightError, RunFailedError
+    from core.learning.bench import InterruptedRound
+
+    try:
+        yield
+    except InterruptedRound:
+        raise RunFailedError(
+            "Another process took over the loop on this database. The same command resumes the round."
+        ) from None
+    except KeyboardInterrupt:
+        raise RunFailedError(
+            "Stopped. What was finished is kept; the same command resumes the round where it stopped."
+        ) from None
+    except RulewrightError:
+        raise
+    except Exception as error:
+        if verbose:
+            raise
+        raise RunFailedError(
+            "The run broke down: {kind}: {problem}. What was finished is kept; the same command goes on from "
+            "there. --verbose shows where it came from.",
+            kind=type(error).__name__,
+            problem=str(error),
+        ) from error
 
 
 def _show_outcome(store: "Database") -> None:

@@ -288,4 +288,4 @@ def _entry(result: str, rule_id: str) -> dict[str, Any]:
 
 def _outcome(result: str, template: str, rule_id: str | None = None) -> Effect:
     reason = {"detector": result, "template": template, "values": {}}
-    return lambda session: {"result": result, "rule_id": rule_id, "reasons": [reason]}
+    return lambda _session: {"result": result, "rule_id": rule_id, "reasons": [reason]}

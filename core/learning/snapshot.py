@@ -34,7 +34,7 @@ class LibrarySnapshot:
     def prepare(self, queries: Sequence[str]) -> None:
         """Encode queries at one go, ahead of the threads that would each encode the same one at the same time."""
         if self.rules:
-            self.embedder.encode(queries, "query")
+            self.embedder.encode(queries, COMPARISON)
 
     def retrieve(self, query: str) -> Retrieval:
         """Retrieve for a query text."""

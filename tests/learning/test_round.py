@@ -2,9 +2,10 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
-from sqlmodel import col, select
+from sqlmodel import SQLModel, col, select
 
 from core.db import Database, open_database
 from core.episodes.importing import import_recorded
@@ -15,6 +16,7 @@ from core.tables import Episode, Reflection, Round, Rule, RuleEvent
 from tests.support.recordings import airline_file, line, said, user, write_lines
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
+Row = TypeVar("Row", bound=SQLModel)
 
 
 def settings_for(environment: str) -> Settings:
@@ -32,7 +34,7 @@ def database(tmp_path: Path) -> Database:
     return open_database(f"sqlite:///{tmp_path}/t.db")
 
 
-def rows[Row](database: Database, table: type[Row]) -> list[Row]:
+def rows(database: Database, table: type[Row]) -> list[Row]:
     with database.read() as session:
         return list(session.exec(select(table)).all())
 

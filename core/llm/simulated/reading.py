@@ -91,7 +91,8 @@ _STOP = frozenset(
     ]
 )
 _NEGATION = re.compile(
-    r"\b(?:not|never|avoid|don't|instead of|rather than|without|no longer|refrain from)\b|不要|不得|禁止|避免|而不是|切勿|无需"
+    r"\b(?:not|never|avoid|don't|instead of|rather than|without|no longer|refrain from)\b"
+    r"|不要|不得|禁止|避免|而不是|切勿|无需"
 )
 _RULE_LINE = re.compile(r"^\[R(\d+)\] (.+)$", re.MULTILINE)
 _WHEN = re.compile(r"^\s*when\s+", re.IGNORECASE)
