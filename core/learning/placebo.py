@@ -20,10 +20,7 @@ _PARTS = Path(__file__).parents[2] / "data" / "placebo_rules.json"
 
 def placebo_library(maker: SnapshotMaker, bench: Bench, count: int) -> LibrarySnapshot:
     """Return ``count`` active random rules as a library; the same seed gives the same rules."""
-    generator = random.Random(derive_seed(bench.settings.loop.seed, "placebo"))
-    parts = _parts()
-    pairs = [(when, then) for when in parts["conditions"] for then in parts["actions"]]
-    chosen = generator.sample(pairs, min(count, len(pairs)))
+    chosen = random_parts(count, seed=derive_seed(bench.settings.loop.seed, "placebo"))
     now = bench.clock()
     rules = [
         Rule(
@@ -39,6 +36,13 @@ def placebo_library(maker: SnapshotMaker, bench: Bench, count: int) -> LibrarySn
         for number, (condition, action) in enumerate(chosen)
     ]
     return maker.of(rules, ())
+
+
+def random_parts(count: int, *, seed: int) -> list[tuple[str, str]]:
+    """Return up to ``count`` different pairs of condition and action."""
+    parts = _parts()
+    pairs = [(when, then) for when in parts["conditions"] for then in parts["actions"]]
+    return random.Random(seed).sample(pairs, min(count, len(pairs)))
 
 
 @lru_cache(maxsize=1)

@@ -17,34 +17,8 @@ _PARTICULAR = re.compile(r"\S*\d\S*|\b[a-z]+(?:-[a-z0-9]+)+\b|(?<=[a-z,] )[A-Z]\
 
 _SAME_TEXT = 0.5  # share of common terms from which two texts are variants of one
 _MARKS = " .,;:-…'\"!?"
-_EDGES = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "at",
-        "but",
-        "by",
-        "for",
-        "from",
-        "in",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "so",
-        "that",
-        "the",
-        "then",
-        "there",
-        "to",
-        "was",
-        "with",
-    ]
-)
+_EDGES_WORDS = "a an and are at but by for from in is it its of on or so that the then there to was with"
+_EDGES = frozenset(_EDGES_WORDS.split())
 
 
 @dataclass(frozen=True)

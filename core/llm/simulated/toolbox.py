@@ -10,24 +10,8 @@ from typing import Any
 
 from core.llm.simulated.reading import stem
 
-_LOOKING = frozenset(
-    [
-        "query",
-        "search",
-        "list",
-        "read",
-        "check",
-        "inspect",
-        "get",
-        "find",
-        "look",
-        "show",
-        "describe",
-        "calculate",
-        "think",
-        "view",
-    ]
-)
+_LOOKING_WORDS = "query search list read check inspect get find look show describe calculate think view"
+_LOOKING = frozenset(_LOOKING_WORDS.split())
 
 
 @dataclass(frozen=True)
