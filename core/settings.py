@@ -230,7 +230,8 @@ class Settings(BaseSettings):
     @property
     def simulated(self) -> bool:
         """True when there is neither a key nor an endpoint, so the stand-in model answers."""
-        return self.openai_api_key is None and self.openai_base_url is None
+        key = self.openai_api_key.get_secret_value() if self.openai_api_key is not None else ""
+        return not key and not self.openai_base_url
 
     @model_validator(mode="after")
     def _consistent(self) -> "Settings":

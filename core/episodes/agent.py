@@ -119,7 +119,8 @@ def _assistant(content: str, calls: tuple[ToolCall, ...]) -> dict[str, Any]:
                 "type": "function",
                 "function": {
                     "name": call.name,
-                    "arguments": call.raw_arguments or json.dumps(dict(call.arguments), ensure_ascii=False),
+                    # As read, not as written: an endpoint refuses a history with broken JSON in it.
+                    "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
                 },
             }
             for call in calls

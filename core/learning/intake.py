@@ -5,11 +5,12 @@ All model calls and embeddings come first; then one transaction writes the effec
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlmodel import Session, col, select
 
+from core.i18n import mark
 from core.ids import stable_id
 from core.learning.bench import Bench
 from core.learning.reflection import Operation
@@ -28,6 +29,7 @@ from core.tables.rules import RuleContent
 
 _LIVE = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
 _TEXT = ("name", "condition", "action", "exclusion", "rationale", "tags", "priority", "confidence")
+_JUDGED = mark("The model judges that they contradict each other: {reason}")
 _UPVOTE, _DOWNVOTE = 0.03, -0.05
 
 Effect = Callable[[Session], dict[str, Any]]
@@ -120,7 +122,11 @@ class Intake:
             return hard
         pairs = [(draft, by_id[finding.other_id]) for finding in doubtful]
         verdicts = judge_conflicts(self.bench.client, pairs, self.context)
-        return hard + [f for f, verdict in zip(doubtful, verdicts, strict=True) if verdict.conflict]
+        return hard + [
+            replace(finding, detector="model", template=_JUDGED, values={"reason": verdict.reason})
+            for finding, verdict in zip(doubtful, verdicts, strict=True)
+            if verdict.conflict
+        ]
 
     def _absorb(self, existing: Rule, draft: RuleContent, source: Source) -> Effect | None:
         """Merge a draft into a rule that says the same; None if the model says it does not."""

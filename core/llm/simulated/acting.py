@@ -72,24 +72,38 @@ def choose(
 
 
 def _by_rule(situation: Situation, followed: list[ReadRule], allowed: list[Option]) -> Option | None:
-    matching: list[tuple[float, Option]] = []
-    for rule in followed:
-        match = rule.match(situation.seen)
-        if match < _APPLIES:
-            continue
-        option = _next_of(rule, situation, allowed)
-        ready = situation.looks >= situation.looks_planned or match >= _CERTAIN
-        if option is not None and (option.looking or ready):
-            matching.append((match, option))
+    matching = list(_matching(situation, followed, allowed))
     if not matching:
         return None
-    best = max(match for match, _ in matching)
-    rivals = [option for match, option in matching if match >= best - 0.1]
-    undecided = len({option.main for option in rivals if not option.looking}) > 1
+    best = max(rank for rank, _ in matching)
+    option = next(option for rank, option in matching if rank == best)
     looks = [option for option in allowed if option.looking]
-    if undecided and situation.looks < _MOST_LOOKS and looks:
+    if option.looking or situation.looks >= _MOST_LOOKS or not looks:
+        return option
+    hinted = _hinted(situation, followed, looks)
+    if hinted is not None and best[1] < 2:
+        return hinted  # a more specific rule may hold: look where it says before acting on a general one
+    if len({option.main for rank, option in matching if rank == best}) > 1:
         return _by_prior(situation, followed, looks)  # two rules disagree: look again before acting
-    return next(option for match, option in matching if match == best)
+    return option
+
+
+def _matching(
+    situation: Situation, followed: list[ReadRule], allowed: list[Option]
+) -> Iterator[tuple[tuple[float, int], Option]]:
+    """Yield the next step of each rule that holds, ranked by how well it matches, then how specific it is."""
+    for rule in followed:
+        match = rule.match(situation.seen)
+        option = _next_of(rule, situation, allowed) if match >= _APPLIES else None
+        ready = situation.looks >= situation.looks_planned or match >= _CERTAIN
+        if option is not None and (option.looking or ready):
+            yield (round(match, 1), len(rule.condition)), option
+
+
+def _hinted(situation: Situation, followed: list[ReadRule], looks: list[Option]) -> Option | None:
+    """Return the look that a rule names whose condition has come up in part."""
+    hopeful = [rule for rule in followed if _PROMISING <= rule.match(situation.seen) < _APPLIES]
+    return next((o for o in looks if any({o.main, o.place} <= rule.looks for rule in hopeful)), None)
 
 
 def _next_of(rule: ReadRule, situation: Situation, allowed: list[Option]) -> Option | None:
@@ -103,10 +117,10 @@ def _next_of(rule: ReadRule, situation: Situation, allowed: list[Option]) -> Opt
 
 
 def _by_prior(situation: Situation, followed: list[ReadRule], allowed: list[Option]) -> Option:
-    hopeful = [rule for rule in followed if _PROMISING <= rule.match(situation.seen) < _APPLIES]
-    hinted = [o for o in allowed if o.looking and any({o.main, o.place} <= rule.looks for rule in hopeful)]
-    if hinted and situation.looks < _MOST_LOOKS:
-        return hinted[0]  # a rule says where to look
+    hinted = _hinted(situation, followed, [option for option in allowed if option.looking])
+    if hinted is not None and situation.looks < _MOST_LOOKS:
+        return hinted
+    hopeful = any(_PROMISING <= rule.match(situation.seen) < _APPLIES for rule in followed)
     planned = _MOST_LOOKS - 1 if hopeful else situation.looks_planned
     acted = any(not option.looking for option in situation.done)
     pool = [option for option in allowed if option.looking != (acted or situation.looks >= planned)] or allowed

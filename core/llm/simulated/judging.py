@@ -16,8 +16,8 @@ def judge_merge(request: str) -> dict[str, Any]:
     a, b = _sides(request)
     names = tuple(sorted(set(_NAME.findall(a + " " + b)), key=len, reverse=True))
     first, second = read_rule(a, names), read_rule(b, names)
-    shared = len(first.terms & second.terms) / max(1, min(len(first.terms), len(second.terms)))
-    equivalent = bool(first.wants) and first.wants == second.wants and shared >= 0.3
+    near = first.match(second.terms) >= 0.5 or second.match(first.terms) >= 0.5
+    equivalent = bool(first.wants) and first.wants == second.wants and near
     condition, action = split_rule(a)
     return {
         "equivalent": equivalent,
