@@ -197,7 +197,7 @@ class RoundRunner:
     def _finish(self) -> None:
         verdict = self._row().verdict
         status = "committed" if verdict["commit"] else "rolled_back"
-        if verdict["verdict"] in (Verdict.UNTESTED, Verdict.TOO_FEW):
+        if not self._bench.testable or verdict["verdict"] == Verdict.TOO_FEW:
             status = "untested"
         with self._bench.database.write() as session:
             self._advance(session, "finished", status=status, ended_at=self._bench.clock())

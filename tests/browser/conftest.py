@@ -1,7 +1,6 @@
 """The whole product in a process of its own, and Chromium in front of it."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from core.db import Database, open_database
 from tests.conftest import ROOT
+from tests.tools.ports import free_port
 from tests.tools.screenshots import ARGUMENTS, CHROMIUM
 
 _START_S = 60
@@ -60,7 +60,7 @@ def fresh_product(tmp_path: Path) -> Iterator[Running]:
 @contextmanager
 def run_product(folder: Path, settings: dict[str, str]) -> Iterator[Running]:
     """Run ``streamlit run app.py``; end it by its process id."""
-    port = _free_port()
+    port = free_port()
     running = Running(f"http://127.0.0.1:{port}", f"sqlite:///{folder}/product.db", folder / "product.log")
     with running.log.open("w") as log:
         process = subprocess.Popen(
@@ -95,12 +95,6 @@ def tab(chromium: Browser) -> Iterator[Page]:
     page.set_default_timeout(30_000)
     yield page
     context.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:

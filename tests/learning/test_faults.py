@@ -26,17 +26,20 @@ FAULTS = {
     "wrong_schema": 0.05,
     "empty_choices": 0.04,
 }
-OUTCOMES = {"rate_limited", "server_error", "timeout", "connection_error", "empty", "invalid"}
+OUTCOMES = {"rate_limited", "server_error", "timeout", "connection_error", "empty", "invalid", "reask"}
 
 
 class Healthy:
-    """Answers as the simulated model does when nothing goes wrong."""
+    """Answers as the simulated model does when nothing goes wrong; reflections only when asked again."""
 
     def __init__(self) -> None:
         quiet = SimulationSettings(malformed_rate=0, rate_limit_rate=0, timeout_rate=0)
         self._http = httpx2.Client(transport=SimulatedTransport(quiet))
 
     def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
+        name = ((body.get("response_format") or {}).get("json_schema") or {}).get("name")
+        if name == "reflection_output" and body["messages"][-1]["content"].startswith("## "):
+            return {"role": "assistant", "content": '{"differences": "none"}'}
         answer = self._http.post("http://simulated/v1/chat/completions", json=body).json()
         message: dict[str, Any] = answer["choices"][0]["message"]
         return message
@@ -52,9 +55,8 @@ def test_three_rounds_finish_although_three_calls_in_ten_fail(tmp_path: Path) ->
             model={"timeout_s": 3, "backoff_initial_s": 0, "backoff_max_s": 0},
             lifecycle={"approval": "auto"},
             agent={"rollouts_per_task": 2},
-            round={"tasks": 5},
+            round={"tasks": 4},
             gate={"tasks": 10},
-            digest={"condense": True},
         )
         run_rounds(settings, database, rounds=3)
 
@@ -63,7 +65,7 @@ def test_three_rounds_finish_although_three_calls_in_ten_fail(tmp_path: Path) ->
         entries = session.exec(select(LedgerEntry)).all()
         figures = report(session, now=NOW)
     assert [row.phase for row in rounds] == ["finished"] * 3
-    assert 0.27 < 1 - server.faults[None] / len(server.requests) < 0.33
+    assert 0.25 < 1 - server.faults[None] / len(server.requests) < 0.37
     assert len(entries) == len(server.requests), "every attempt is in the ledger, and nothing else"
     assert {entry.outcome for entry in entries} >= OUTCOMES
     assert sum(entry.input_tokens for entry in entries) == server.usage.input

@@ -115,7 +115,8 @@ def test_the_real_recordings_leave_candidates_whose_evidence_can_be_opened(datab
     assert set(first) == mixed, "the tasks with both outcomes come first"
     assert len(make_batches(episodes, settings.round)) == len(reflections)
     assert rules, "reflection over the recordings proposes something"
-    assert {rule.state for rule in rules} == {"candidate"}
+    assert any(rule.state == "candidate" for rule in rules)
+    assert {rule.state for rule in rules} <= {"candidate", "archived"}, "archived: merged into another one"
     for rule in rules:
         assert rule.evidence
         assert set(rule.evidence) <= by_id.keys()
