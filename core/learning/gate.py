@@ -164,7 +164,7 @@ def _empty_noise(evaluator: Evaluator, empty: Sequence[Outcome]) -> float:
 
 
 def held_out_tasks(session: Session, environment: str, limit: int) -> list[str]:
-    """Return held-out task ids, balanced over types, the earliest of each type first."""
+    """Return held-out task ids: as many of each type as there is room for, spread evenly over the type's time."""
     rows = session.exec(
         select(Task.id, Task.type)
         .where(Task.environment == environment, Task.split == "held_out")
@@ -173,7 +173,14 @@ def held_out_tasks(session: Session, environment: str, limit: int) -> list[str]:
     by_type: dict[str, list[str]] = {}
     for task_id, kind in rows:
         by_type.setdefault(kind, []).append(task_id)
-    chosen: list[str] = []
-    for place in range(max((len(ids) for ids in by_type.values()), default=0)):
-        chosen.extend(ids[place] for _, ids in sorted(by_type.items()) if place < len(ids))
+    each = -(-limit // max(1, len(by_type)))
+    spread = [_spread(ids, each) for _, ids in sorted(by_type.items())]
+    chosen = [ids[place] for place in range(each) for ids in spread if place < len(ids)]
     return chosen[:limit]
+
+
+def _spread(ids: Sequence[str], count: int) -> list[str]:
+    """Take ``count`` of the ids at even distances; all of them if there are no more."""
+    if len(ids) <= count:
+        return list(ids)
+    return [ids[(2 * place + 1) * len(ids) // (2 * count)] for place in range(count)]

@@ -70,8 +70,8 @@ def test_a_broken_round_is_recorded_and_taken_back_and_the_next_one_is_run(
 
     monkeypatch.setattr(FragileCues, "broken", False)
     assert worker.step()
-    assert [row.status for row in rounds(database)][0] == "failed"
-    assert rounds(database)[1].phase == "finished"
+    first, second = rounds(database)
+    assert (first.status, second.phase) == ("failed", "finished")
     assert control(database).wanted == "run"
 
 

@@ -116,7 +116,7 @@ def _operations(contrast: Contrast, known: dict[str, str], seed: int) -> list[di
     for label, text in known.items():
         if set(_values(call)) <= content_words(text):
             return [_revise(label, text, condition, call, wrong, contrast)]
-    rule = _draft(condition.text, _action(call, wrong), contrast)
+    rule = _draft(condition.text, _action(call, wrong, condition), contrast)
     return [_slip(rule, first, wrong, seed)]
 
 
@@ -127,7 +127,7 @@ def _revise(
     old = ReadCondition.parse(split_rule(text)[0])
     joined = old.joined(condition)
     same = set(joined.alternatives) == set(old.alternatives) and joined.finding == old.finding
-    rule = _draft(joined.text, _action(call, wrong), contrast)
+    rule = _draft(joined.text, _action(call, wrong, joined), contrast)
     return {**rule, "op": "UPVOTE" if same else "EDIT", "target": label}
 
 
@@ -193,7 +193,10 @@ def _words(text: str) -> str:
     return " ".join(re.findall(r"[a-z]+", text.lower()))
 
 
-def _action(call: Call, wrong: Sequence[Call]) -> str:
+def _action(call: Call, wrong: Sequence[Call], condition: ReadCondition) -> str:
+    """Say what to do, and what not to do unless a finding tells the cases apart already."""
+    if condition.finding:
+        return _say(call)
     avoided = [name for other in wrong if other.tool == call.tool and _enumerable(other) for name in _values(other)[:1]]
     avoided = [name for name in avoided if name not in _values(call)]
     return _say(call) + (f", not {avoided[0]}" if avoided else "")
