@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from sqlmodel import col, func, select
 
@@ -15,8 +16,10 @@ from core.clock import Clock, utc_now
 from core.control import read_control, set_control
 from core.db import Database, open_database
 from core.learning.service import NOT_STARTED, LoopService
-from core.settings import Settings, load_settings
+from core.llm.simulated.transport import SimulatedTransport
+from core.settings import Settings, SimulationSettings, load_settings
 from core.tables import Episode, Lease, LoopControl, Round, SettingOverride
+from tests.support.model_server import ModelServer
 from tests.support.worlds import Gated
 
 _LONGEST_S = 30
@@ -198,25 +201,35 @@ def test_stopped_in_the_middle_of_a_round_and_started_again_it_ends_that_round(u
         assert session.exec(of_first).one() == 4
 
 
+def simulated_answer(body: dict[str, Any]) -> dict[str, Any]:
+    """Answer as the simulated model does, but for money."""
+    quiet = SimulationSettings(malformed_rate=0, rate_limit_rate=0, timeout_rate=0)
+    with httpx2.Client(transport=SimulatedTransport(quiet)) as client:
+        answer = client.post("http://simulated/v1/chat/completions", json=body).json()
+    message: dict[str, Any] = answer["choices"][0]["message"]
+    return message
+
+
 def test_at_the_budget_it_pauses_and_says_so_and_goes_on_when_there_is_more(url: str, database: Database) -> None:
-    with running(url, settings_for(_DOORS, budget={"total_usd": 0.0001})):
-        until(lambda: control_or_none(database) == "pause")
-        stopped = control(database)
-        (row,) = rounds(database)
-        assert row.status == "running"
-        assert stopped.changed_by == "system"
-        assert "limit" in stopped.reason.lower() or "budget" in stopped.reason.lower()
-        with database.write() as session:
-            session.add(SettingOverride(name="budget.total_usd", value=50.0, changed_by="ada", changed_at=utc_now()))
-        want(database, "run")
-        until(lambda: finished(database) >= 1)
-    assert rounds(database)[0].number == 1
-
-
-def control_or_none(database: Database) -> str | None:
-    with database.read() as session:
-        found = read_control(session)
-    return found.wanted if found is not None else None
+    want(database, "run")
+    with ModelServer(simulated_answer) as server:
+        settings = settings_for(
+            _DOORS, OPENAI_API_KEY="a-key", OPENAI_BASE_URL=server.base_url, budget={"total_usd": 0.00001}
+        )
+        with running(url, settings):
+            until(lambda: control(database).wanted == "pause")
+            stopped, (row,) = control(database), rounds(database)
+            assert (row.status, stopped.changed_by) == ("running", "system")
+            assert stopped.reason.format(**stopped.reason_values).startswith(
+                "The limit on spend in total, 0.00 USD, is reached"
+            )
+            with database.write() as session:
+                session.add(
+                    SettingOverride(name="budget.total_usd", value=50.0, changed_by="ada", changed_at=utc_now())
+                )
+            want(database, "run")
+            until(lambda: finished(database) >= 1)
+    assert rounds(database)[0].number == 1, "the same round went on"
 
 
 def test_of_two_on_one_database_one_leads_and_the_other_takes_over_from_the_dead(url: str, database: Database) -> None:
