@@ -41,6 +41,7 @@ class Bench:
     clock: Clock
     domain: str
     make_environment: EnvironmentFactory | None
+    owner: str
     testable: bool = True
     progress: Callable[[ProgressEvent], None] = field(default=lambda _event: None)
     should_stop: Callable[[], bool] = field(default=lambda: False)

@@ -29,6 +29,7 @@ class BenchMaker:
     settings: Settings
     database: Database
     clock: Clock
+    owner: str
     progress: Callable[[ProgressEvent], None] = field(default=lambda _event: None)
     should_stop: Callable[[], bool] = field(default=lambda: False)
     pinned: frozenset[str] = frozenset()
@@ -72,6 +73,7 @@ class BenchMaker:
             domain=domain,
             make_environment=factory,
             testable=factory is not None and self._has_enough_tasks(settings.gate, domain),
+            owner=self.owner,
             progress=self.progress,
             should_stop=self.should_stop,
         )

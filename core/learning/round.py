@@ -12,9 +12,10 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from core.clock import Clock
+from core.control import LOOP
 from core.db import Database
 from core.ids import derive_seed
-from core.learning.bench import Bench
+from core.learning.bench import Bench, InterruptedRound
 from core.learning.compliance_phase import judge_open_pairs
 from core.learning.credit import baselines, credit_episodes, mark_retrieved
 from core.learning.gate import Evaluator, run_ablation, run_gate
@@ -29,7 +30,7 @@ from core.learning.verdict import Verdict
 from core.rules.library import SYSTEM, Change
 from core.rules.utility import adapt_exploration, make_scorer
 from core.settings import ADJUSTABLE
-from core.tables import Round, Task
+from core.tables import Lease, Round, Task
 
 PHASES = ("planned", "rolled_out", "reflected", "judged", "settled", "gated", "measured", "finished")
 
@@ -42,9 +43,17 @@ class RoundOptions:
 
 
 def start_round(bench: Bench, trigger: str) -> int:
-    """Plan a round: sample its tasks and write it down; returns its number."""
+    """Plan a round: sample its tasks and write it down; returns its number.
+
+    Raises:
+        InterruptedRound: somebody else holds the lease by now; checked in the transaction that begins the
+            round, so that no two loops can.
+    """
     settings = bench.settings
     with bench.database.write() as session:
+        lease = session.get(Lease, LOOP)
+        if lease is None or lease.owner != bench.owner:
+            raise InterruptedRound
         number = (session.exec(select(Round.number).order_by(col(Round.number).desc())).first() or 0) + 1
         seed = derive_seed(settings.loop.seed, "round", number)
         plan: dict[str, Any] = {}

@@ -83,7 +83,7 @@ class LoopService:
         def stopping() -> bool:
             return self._stop.is_set() or lost.is_set()
 
-        worker = LoopWorker(self.settings, self.database, self.clock, activity, stopping)
+        worker = LoopWorker(self.settings, self.database, self.clock, activity, stopping, self.owner)
         while not stopping():
             if not worker.step():
                 self._stop.wait(self.settings.loop.idle_s)
@@ -154,7 +154,7 @@ def run_rounds(
     if not lease.wait(time.sleep):
         raise UserError("Another process runs the loop on this database. Stop it, or wait until it ends.")
     with beating(lease, Activity("command line")) as lost:
-        maker = BenchMaker(settings, database, clock, progress, lost.is_set, pinned)
+        maker = BenchMaker(settings, database, clock, lease.owner, progress, lost.is_set, pinned)
         own = maker.own_domain()
         for _ in range(rounds):
             with database.read() as session:

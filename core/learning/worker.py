@@ -42,6 +42,7 @@ class LoopWorker:
     clock: Clock
     activity: Activity
     stopping: Callable[[], bool]
+    owner: str
     _maker: BenchMaker = field(init=False)
     _own_domain: str | None = None
     _failures: int = 0
@@ -49,7 +50,7 @@ class LoopWorker:
     _wanted: bool = True
 
     def __post_init__(self) -> None:
-        self._maker = BenchMaker(self.settings, self.database, self.clock, self._show, self._should_stop)
+        self._maker = BenchMaker(self.settings, self.database, self.clock, self.owner, self._show, self._should_stop)
 
     def step(self) -> bool:
         """Run one round; False if nothing was to be done, or it could not be."""

@@ -107,7 +107,9 @@ def make_desk(tmp_path: Path, server: ModelServer, embedder: Embedder) -> Desk:
     server.answer = judge = Judge()
     parts = make_bench(tmp_path, server.base_url)
     client: ModelClient = parts.client
-    bench = Bench(SETTINGS, parts.database, client, embedder, lambda: NOW, DOMAIN, lambda: pytest.fail("not played"))
+    bench = Bench(
+        SETTINGS, parts.database, client, embedder, lambda: NOW, DOMAIN, lambda: pytest.fail("not played"), "test"
+    )
     return Desk(bench, judge)
 
 

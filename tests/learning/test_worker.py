@@ -1,6 +1,6 @@
 """What breaks a round is written down, what the round did to the library is taken back, and the loop goes on."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -8,6 +8,7 @@ from sqlmodel import col, select
 
 from core.control import read_control, set_control
 from core.db import Database, open_database
+from core.learning.lease import LeaseKeeper
 from core.learning.worker import Activity, LoopWorker
 from core.settings import load_settings
 from core.tables import LoopControl, Round, Rule, RuleEvent
@@ -29,7 +30,8 @@ def worker_on(database: Database, environment: str = "tests.support.worlds:Fragi
         gate={"tasks": 12},
         simulation={"malformed_rate": 0, "rate_limit_rate": 0, "timeout_rate": 0},
     )
-    return LoopWorker(settings, database, lambda: NOW, Activity(), lambda: False)
+    assert LeaseKeeper(database, "worker", lambda: NOW, settings.loop).acquire()
+    return LoopWorker(settings, database, lambda: NOW, Activity(), lambda: False, "worker")
 
 
 def want(database: Database, wanted: str, steps: int = 0) -> None:
@@ -111,4 +113,14 @@ def test_an_environment_that_does_not_exist_pauses_the_loop_with_a_reason(databa
     paused = control(database)
     assert (paused.wanted, paused.changed_by) == ("pause", "system")
     assert "nowhere" in paused.reason.format(**paused.reason_values)
+    assert rounds(database) == []
+
+
+def test_a_worker_that_lost_the_lease_begins_no_round(database: Database) -> None:
+    want(database, "pause", steps=1)
+    worker = worker_on(database)
+    ttl = worker.settings.loop.lease_ttl_s
+    later = NOW + timedelta(seconds=ttl + 1)
+    assert LeaseKeeper(database, "another", lambda: later, worker.settings.loop).acquire()
+    assert not worker.step()
     assert rounds(database) == []

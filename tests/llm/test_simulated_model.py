@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from core.db import open_database
-from core.environments.incidents import Incidents, solution
+from core.environments.incidents import Incidents
 from core.environments.incidents_content import load_types
 from core.environments.protocol import TaskSpec
 from core.episodes.agent import RolloutPlan, run_episode
