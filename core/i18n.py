@@ -88,9 +88,16 @@ class Translator:
         """Write a difference with its sign; '–' for none."""
         if value is None:
             return "–"
-        rounded = round(value, digits)
-        sign = "+" if rounded > 0 else "−" if rounded < 0 else "±"
-        return sign + self.number(abs(rounded), digits)
+        # The sign comes from the text: Babel and round() do not round halves alike.
+        text = self.number(abs(value), digits)
+        shown = any(digit in text for digit in "123456789")
+        return ("±" if not shown else "+" if value > 0 else "−") + text
+
+    def probability(self, p: float | None) -> str:
+        """Write a p-value with three decimals; very small ones as '< 0.001', '–' for none."""
+        if p is not None and p < 0.001:
+            return f"< {self.number(0.001, 3)}"
+        return self.number(p, 3)
 
     def percent(self, share: float | None, digits: int = 0) -> str:
         """Write a share in [0, 1] as a percentage; '–' for none."""

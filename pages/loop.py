@@ -69,7 +69,7 @@ def _verdict(t: Translator, row: RoundRow) -> str:
         interval=t.interval(figures["value"], figures.get("low"), figures.get("high"), int(figures.get("n", 0)), 3),
         repaired=t.number(figures.get("repaired")),
         regressed=t.number(figures.get("regressed")),
-        p=t.number(figures.get("mcnemar_p"), 3),
+        p=t.probability(figures.get("mcnemar_p")),
         floor=t.number(figures.get("noise_floor"), 3),
     )
     return f"{told}\n{compared}"

@@ -75,7 +75,7 @@ def _gain(t: Translator, measured: Gain | None) -> None:
             number=t.number(measured.round),
             repaired=t.number(measured.repaired),
             regressed=t.number(measured.regressed),
-            p=t.number(measured.mcnemar_p, 3),
+            p=t.probability(measured.mcnemar_p),
             floor=t.number(measured.noise_floor, 3),
         )
     )

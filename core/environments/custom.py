@@ -57,7 +57,7 @@ def load_custom(spec: str) -> EnvironmentFactory:
 def _import(spec: str) -> Callable[[], object]:
     module_name, _, attribute = spec.partition(":")
     if not module_name or not attribute:
-        raise UserError("{name} is not of the form module:Class, for example my_world:MyWorld.", name=spec)
+        raise UserError("{name} is not of the form module:Class, for example my_world:HelpDesk.", name=spec)
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)

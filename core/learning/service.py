@@ -94,7 +94,8 @@ class LoopService:
         runs = start == "always" or (start == "simulated" and self.settings.simulated)
         with self.database.write() as session:
             if read_control(session) is None:
-                wanted, reason = ("run", "") if runs else ("pause", NOT_STARTED)
+                wanted = "run" if runs else "pause"
+                reason = "" if runs or self.settings.simulated else NOT_STARTED
                 set_control(session, self.clock, wanted=wanted, actor="system", reason=reason)
 
 

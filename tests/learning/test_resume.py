@@ -14,7 +14,8 @@ ROUNDS = 3
 KILLS = 20
 SMALL = {
     "LC_ALL": "C.UTF-8",
-    "RULEWRIGHT_ROUND__TASKS": "6",
+    "RULEWRIGHT_ROUND__TASKS": "10",
+    "RULEWRIGHT_ROUND__REFLECTION_BATCH": "10",
     "RULEWRIGHT_AGENT__ROLLOUTS_PER_TASK": "2",
     "RULEWRIGHT_GATE__TASKS": "12",
     "RULEWRIGHT_LIFECYCLE__VERIFIED_SUCCESSES": "1",
@@ -25,7 +26,7 @@ SMALL = {
 
 def arguments(database: Path, rounds: int) -> list[str]:
     where = f"sqlite:///{database}"
-    return ["run", "--rounds", str(rounds), "--seed", "3", "--approve", "auto", "--database", where]
+    return ["run", "--rounds", str(rounds), "--seed", "5", "--approve", "auto", "--database", where]
 
 
 def finished_rounds(database: Database) -> int:
