@@ -38,7 +38,7 @@ def _card(t: Translator, metric: str, rows: list[HealthRow]) -> None:
     st.metric(
         label(t, METRIC_NAMES, metric),
         t.number(newest.value, 2) if newest and told else "–",
-        delta=difference,
+        delta=None if difference is None else f"{difference:+.2f}",
         delta_color="inverse" if metric in _LESS_IS_BETTER else "normal",
         delta_description=None if difference is None else t("vs no rules"),
         help=_help(t, metric),

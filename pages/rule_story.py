@@ -76,9 +76,15 @@ def _changed(t: Translator, field: str, pair: tuple[Any, Any]) -> dict[str, str]
     before, after = pair
     return {
         t("Field"): label(t, FIELDS, field),
-        t("Before"): plain(str(before)),
-        t("After"): plain(str(after)),
+        t("Before"): plain(_written(t, before)),
+        t("After"): plain(_written(t, after)),
     }
+
+
+def _written(t: Translator, value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value) or "–"
+    return t.number(value, 2) if isinstance(value, float) else str(value)
 
 
 def _uses(t: Translator, story: RuleStory) -> None:

@@ -12,7 +12,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from core.db import Database, open_database
 from tests.conftest import ROOT
@@ -20,11 +20,13 @@ from tests.tools.ports import free_port
 from tests.tools.screenshots import ARGUMENTS, CHROMIUM
 
 _START_S = 60
+_PATIENCE_MS = 30_000
+"""The page shares its cores with the loop, and perhaps with other tests."""
 _SMALL = {
     "RULEWRIGHT_LOOP__HEARTBEAT_S": "0.5",
     "RULEWRIGHT_LOOP__IDLE_S": "0.2",
     "RULEWRIGHT_ROUND__TASKS": "20",
-    "RULEWRIGHT_GATE__TASKS": "15",
+    "RULEWRIGHT_GATE__TASKS": "30",
 }
 
 
@@ -52,8 +54,8 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def fresh_product(tmp_path: Path) -> Iterator[Running]:
-    """The product as the README's first command starts it: defaults, and a database that does not exist yet."""
-    with run_product(tmp_path, {}) as running:
+    """The product as the README's first command starts it, on a database that does not exist yet; small rounds."""
+    with run_product(tmp_path, _SMALL) as running:
         yield running
 
 
@@ -92,7 +94,8 @@ def tab(chromium: Browser) -> Iterator[Page]:
     """A fresh visitor."""
     context = chromium.new_context(viewport={"width": 1280, "height": 1000}, locale="en-US")
     page = context.new_page()
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(_PATIENCE_MS)
+    expect.set_options(timeout=_PATIENCE_MS)
     yield page
     context.close()
 

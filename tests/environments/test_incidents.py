@@ -89,12 +89,12 @@ def test_the_wrong_fix_harms_wherever_it_can_be_applied_and_a_second_time_ends_i
 
 
 def test_the_right_remedy_on_another_part_has_no_effect():
-    task = _task("slow_query")
+    task = _task("pool_exhaustion")
     environment = _opened(task)
-    missed = environment.step(_apply("rebuild_index", "cache"))
+    missed = environment.step(_apply("shorten_timeouts", "gateway"))
     assert "no effect" in missed.observation
     assert (missed.reward, missed.done, missed.failed) == (0.0, False, False)
-    assert environment.step(_apply("rebuild_index", "database")).reward == 0.6
+    assert environment.step(_apply("shorten_timeouts", "service")).reward == 0.6
 
 
 def test_the_right_remedy_after_a_harmful_one_gives_what_is_left():
@@ -124,7 +124,7 @@ BAD_CALLS = [
     (Action("list_deploys", {"component": "database"}), "service, upstream, gateway"),
     (Action("apply_remedy", {"component": "service"}), "rebuild_index"),
     (Action("apply_remedy", {"remedy": "pray", "component": "service"}), "rebuild_index"),
-    (Action("apply_remedy", {"remedy": "rebuild_index", "component": "upstream"}), "database, cache"),
+    (Action("apply_remedy", {"remedy": "rebuild_index", "component": "upstream"}), "it works on: database"),
     (
         Action("apply_remedy", {"remedy": "trim_archives", "component": "host"}),
         "service, database, cache, gateway",

@@ -214,7 +214,11 @@ def test_at_the_budget_it_pauses_and_says_so_and_goes_on_when_there_is_more(url:
     want(database, "run")
     with ModelServer(simulated_answer) as server:
         settings = settings_for(
-            _DOORS, OPENAI_API_KEY="a-key", OPENAI_BASE_URL=server.base_url, budget={"total_usd": 0.00001}
+            _DOORS,
+            OPENAI_API_KEY="a-key",
+            OPENAI_BASE_URL=server.base_url,
+            budget={"total_usd": 0.00001},
+            model={"concurrency": 1},  # calls under way when the limit is reached still finish, even a whole round
         )
         with running(url, settings):
             until(lambda: control(database).wanted == "pause")
