@@ -182,7 +182,7 @@ class RolloutRunner:
         with self._bench.database.read() as session:
             return session.exec(
                 select(Episode).where(
-                    Episode.prompt_hash == _hash(prompt),
+                    Episode.prompt_hash == self._identity(prompt),
                     Episode.task_id == f"{self._bench.domain}/{job.task.id}",
                     Episode.seed == job.seed,
                     Episode.model == self._bench.settings.model.act,
@@ -190,6 +190,13 @@ class RolloutRunner:
                     col(Episode.reused_from).is_(None),
                 )
             ).first()
+
+    def _identity(self, prompt: str) -> str:
+        """Hash what an evaluation's outcome depends on besides task, seed and model: the stand-in may share a name."""
+        settings = self._bench.settings
+        model = settings.simulation.model_dump_json() if settings.simulated else settings.openai_base_url
+        parts = (prompt, model, self._mode, settings.agent.max_turns)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def _episode(
         self, arm: Arm, job: _Job, prompt: Prompt, trace: Trace | None, known: Episode | None,
@@ -222,7 +229,7 @@ class RolloutRunner:
             tool_calls=count_tool_calls(messages),
             tool_errors=count_tool_errors(messages),
             messages=messages,
-            prompt_hash="" if arm.learning else _hash(prompt.text),
+            prompt_hash="" if arm.learning else self._identity(prompt.text),
             reused_from=known.id if known is not None else None,
             digest=digest.text,
             digest_source=digest.source,
@@ -263,7 +270,3 @@ def _use(episode: Episode, hit: Hit, disposition: str, propensity: float, positi
         score=hit.score,
         propensity=propensity,
     )
-
-
-def _hash(prompt: str) -> str:
-    return hashlib.sha256(prompt.encode()).hexdigest()

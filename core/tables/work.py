@@ -60,7 +60,9 @@ class Episode(SQLModel, table=True):
     messages: list[dict[str, Any]] = Field(sa_type=JSON)
     library_left_out: bool = Field(default=False, description="The whole library was left out by chance.")
     library_propensity: float = Field(default=1.0, description="Probability of what happened to the whole library.")
-    prompt_hash: str = Field(default="", description="SHA-256 of the system prompt; of evaluations only.")
+    prompt_hash: str = Field(
+        default="", description="SHA-256 of the system prompt and who answers; of evaluations only."
+    )
     reused_from: str | None = Field(
         default=None, description="Evaluation with the same prompt, task and seed whose outcome this one repeats."
     )
