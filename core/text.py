@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _CJK = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff"
 _UNIT = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:['’.-][^\W_{_CJK}]+)*")
@@ -15,6 +16,7 @@ def length_units(text: str) -> int:
     return len(_UNIT.findall(text))
 
 
+@lru_cache(maxsize=20_000)
 def estimate_tokens(text: str) -> int:
     """Estimate how many model tokens a text takes, without any model's vocabulary.
 
