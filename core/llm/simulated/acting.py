@@ -95,7 +95,8 @@ def _matching(
     for rule in followed:
         match = rule.match(situation.seen)
         option = _next_of(rule, situation, allowed) if match >= _APPLIES else None
-        ready = situation.looks >= situation.looks_planned or match >= _CERTAIN
+        confirmed = match >= _CERTAIN and len(rule.condition) > 1  # a finding was asked for and seen
+        ready = situation.looks >= situation.looks_planned or confirmed
         if option is not None and (option.looking or ready):
             yield (round(match, 1), len(rule.condition)), option
 

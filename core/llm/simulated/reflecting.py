@@ -111,7 +111,8 @@ def _operations(contrast: Contrast, known: dict[str, str], seed: int) -> list[di
     call = first.key_call
     if call is None:
         return []
-    wrong = [r.key_call for r in contrast.rivals if r.key_call and not _same_call(r.key_call, call)]
+    others = [rival.key_call for rival in contrast.rivals]
+    wrong = [other for other in others if other and other.complete and not _same_call(other, call)]
     condition = _condition(contrast, wrong)
     for label, text in known.items():
         if set(_values(call)) <= content_words(text):
