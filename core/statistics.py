@@ -62,10 +62,22 @@ def bootstrap_mean_of_counts(counts: Mapping[float, int], *, seed: int, samples:
 
 
 def paired_bootstrap(before: Sequence[float], after: Sequence[float], *, seed: int, samples: int = 2000) -> Interval:
-    """Interval of the mean of ``after - before`` over pairs; both have equal length, one value a task."""
+    """Interval of the mean of ``after - before`` over pairs; both have equal length, one value a task.
+
+    Ends and mean are rounded to 9 decimals, so that sums that cancel out are 0 and not the dust of their addition:
+    whether a mean is above 0 decides if a change goes live.
+    """
     if len(before) != len(after):
         raise ValueError("paired values need equal lengths")
-    return bootstrap_mean([b - a for a, b in zip(before, after, strict=True)], seed=seed, samples=samples)
+    found = bootstrap_mean([b - a for a, b in zip(before, after, strict=True)], seed=seed, samples=samples)
+    if found.value is None or found.low is None or found.high is None:
+        return found
+    return Interval(without_dust(found.value), without_dust(found.low), without_dust(found.high), found.n)
+
+
+def without_dust(value: float) -> float:
+    """Round what floating-point addition leaves of a sum that cancels out to 0."""
+    return round(value, 9) + 0.0  # -0.0 becomes 0.0
 
 
 def mcnemar_exact(repaired: int, regressed: int) -> float:

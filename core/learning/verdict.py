@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.settings import GateSettings
-from core.statistics import mcnemar_exact, paired_bootstrap
+from core.statistics import mcnemar_exact, paired_bootstrap, without_dust
 
 
 class Verdict(StrEnum):
@@ -109,4 +109,4 @@ def _by_type(before: Sequence[Outcome], after: Sequence[Outcome]) -> dict[str, f
     sums: dict[str, list[float]] = {}
     for old, new in zip(before, after, strict=True):
         sums.setdefault(old.task_type, []).append(new.reward - old.reward)
-    return {kind: sum(values) / len(values) for kind, values in sorted(sums.items())}
+    return {kind: without_dust(sum(values) / len(values)) for kind, values in sorted(sums.items())}

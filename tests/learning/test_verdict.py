@@ -52,6 +52,16 @@ def test_verdict_and_consequence(
     assert commits(verdict, comparison, GateSettings(mode="strict")) is strict
 
 
+@pytest.mark.parametrize("pair", [(0.1, 0.3), (0.7, 0.2), (-0.6, 0.55)])
+def test_gains_and_losses_that_cancel_out_are_no_gain(pair: tuple[float, float]) -> None:
+    """Added up in floating point they leave something like 1.8e-18, which is not a reason to go live."""
+    first, second = pair
+    before, after = [first, second] * 7 + [0.9, 0.1, 0.2], [second, first] * 7 + [0.2, 0.9, 0.1]
+    comparison = compared(before, after, kinds=1)
+    assert (comparison.value, comparison.by_type) == (0.0, {"k0": 0.0})
+    assert judge(comparison, SETTINGS) is Verdict.NOT_BETTER
+
+
 def test_a_round_that_changed_nothing_stays() -> None:
     assert commits(Verdict.NO_CHANGE, compared(HALF, HALF), GateSettings(mode="strict", no_type_worse=True))
 

@@ -10,7 +10,6 @@ from core.llm.simulated.reading import ReadRule, content_terms, coverage, read_r
 from core.llm.simulated.toolbox import Option, Toolbox, read_tools
 from core.settings import SimulationSettings
 
-_APPLIES = 0.6  # share of a condition's terms that have to be seen
 _CERTAIN = 0.85
 _PROMISING = 0.35  # worth another look
 _LOOKS = (2, 3, 4)  # looks before it acts, drawn per task
@@ -62,7 +61,7 @@ def choose(
     """Return the next call, or None when nothing is left to do."""
     situation = _read(messages, tools, temperature, seed, settings)
     followed = _followed(situation, settings)
-    holding = [rule for rule in followed if rule.match(situation.seen) >= _APPLIES]
+    holding = [rule for rule in followed if rule.holds(situation.seen)]
     forbidden = frozenset(name for rule in holding for name in rule.forbids)
     remaining = [option for option in situation.toolbox.sensible if option not in situation.done]
     allowed = [option for option in remaining if option.main not in forbidden] or remaining
@@ -92,19 +91,25 @@ def _matching(
     situation: Situation, followed: list[ReadRule], allowed: list[Option]
 ) -> Iterator[tuple[tuple[float, int], Option]]:
     """Yield the next step of each rule that holds, ranked by how well it matches, then how specific it is."""
+    looked = situation.looks >= situation.looks_planned or not any(option.looking for option in allowed)
     for rule in followed:
         match = rule.match(situation.seen)
-        option = _next_of(rule, situation, allowed) if match >= _APPLIES else None
+        option = _next_of(rule, situation, allowed) if rule.holds(situation.seen) else None
         confirmed = match >= _CERTAIN and len(rule.condition) > 1  # a finding was asked for and seen
-        ready = situation.looks >= situation.looks_planned or confirmed
-        if option is not None and (option.looking or ready):
+        if option is not None and (option.looking or looked or confirmed):
             yield (round(match, 1), len(rule.condition)), option
 
 
 def _hinted(situation: Situation, followed: list[ReadRule], looks: list[Option]) -> Option | None:
     """Return the look that a rule names whose condition has come up in part."""
-    hopeful = [rule for rule in followed if _PROMISING <= rule.match(situation.seen) < _APPLIES]
-    return next((o for o in looks if any({o.main, o.place} <= rule.looks for rule in hopeful)), None)
+    hopeful = sorted(_hopeful(situation, followed), key=lambda rule: -rule.match(situation.seen))
+    return next((o for rule in hopeful for o in looks if {o.main, o.place} <= rule.looks), None)
+
+
+def _hopeful(situation: Situation, followed: list[ReadRule]) -> list[ReadRule]:
+    """Return the rules whose condition has come up in part."""
+    seen = situation.seen
+    return [rule for rule in followed if rule.match(seen) >= _PROMISING and not rule.holds(seen)]
 
 
 def _next_of(rule: ReadRule, situation: Situation, allowed: list[Option]) -> Option | None:
@@ -121,8 +126,7 @@ def _by_prior(situation: Situation, followed: list[ReadRule], allowed: list[Opti
     hinted = _hinted(situation, followed, [option for option in allowed if option.looking])
     if hinted is not None and situation.looks < _MOST_LOOKS:
         return hinted
-    hopeful = any(_PROMISING <= rule.match(situation.seen) < _APPLIES for rule in followed)
-    planned = _MOST_LOOKS - 1 if hopeful else situation.looks_planned
+    planned = _MOST_LOOKS - 1 if _hopeful(situation, followed) else situation.looks_planned
     acted = any(not option.looking for option in situation.done)
     pool = [option for option in allowed if option.looking != (acted or situation.looks >= planned)] or allowed
     main = max({option.main for option in pool}, key=lambda name: (_main_score(name, situation), name))
@@ -173,13 +177,13 @@ def _read(
     shown = [str(m.get("content") or "") for m in messages if m["role"] in ("user", "tool")]
     task = shown[0] if shown else ""
     calls = list(_calls(messages))
-    errors = [(option, result) for option, result in calls if result.lower().startswith("error")]
+    errors = [(option, result) for option, result in calls if _is_error(result)]
     return Situation(
         rules=read_rules(system, toolbox.identifiers),
         toolbox=toolbox,
         done=tuple(option for option, _ in calls),
         failed=frozenset(option for option, _ in errors),
-        seen=frozenset().union(*(content_terms(text) for text in shown if not text.lower().startswith("error"))),
+        seen=frozenset().union(*(content_terms(text) for text in shown if not _is_error(text))),
         hints=_hints(errors, toolbox),
         task=task,
         seed=_effective_seed(task, temperature, seed, settings),
@@ -204,6 +208,10 @@ def _effective_seed(task: str, temperature: float, seed: int, settings: Simulati
     if temperature > 0 or uniform(settings.seed, task, seed, "unstable") < _UNSTABLE:
         return f"{settings.seed}/{seed}"
     return str(settings.seed)
+
+
+def _is_error(result: str) -> bool:
+    return result.lower().startswith("error:")
 
 
 def _calls(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Option, str]]:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from core.text import search_terms
 
+_APPLIES = 0.6  # share of the terms of a condition's part that have to be seen
 _STOP_WORDS = (
     "a an and are as at be been before but by can do does for from had has have if in into is it its no "
     "not of on or other over same should so than that the their then there these they this to too under "
@@ -69,8 +70,15 @@ class ReadRule:
 
     def match(self, seen: frozenset[str]) -> float:
         """How far its condition has come up, in [0, 1]."""
-        parts = [max(coverage(terms, seen) for terms in part) for part in self.condition]
+        parts = self._coverages(seen)
         return sum(parts) / len(parts) if parts else 0.0
+
+    def holds(self, seen: frozenset[str]) -> bool:
+        """Whether every part of its condition has come up."""
+        return min(self._coverages(seen), default=0.0) >= _APPLIES
+
+    def _coverages(self, seen: frozenset[str]) -> list[float]:
+        return [max(coverage(terms, seen) for terms in part) for part in self.condition]
 
     @property
     def terms(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ from core.llm.simulated.reading import content_terms, coverage, split_rule
 
 _ORDINARY = re.compile(
     r"\b(?:usual|within the|no step|no trend|quiet|answered|nothing|equal|none above|normal|reachable|no alarms"
-    r"|no difference|no kernel|came through|colours|unused)\b",
+    r"|no difference|no kernel|came through|colours|unused|above yesterday|last changed?|this month)\b",
     re.IGNORECASE,
 )
 _SLOGAN_RATE = 0.06
