@@ -195,6 +195,7 @@ DETECTORS = {
     "polarity": mark("Same condition, opposite action"),
     "model": mark("Judged by the model"),
     "length": mark("Length"),
+    "unfinished": mark("Breaks off"),
     "too_long": mark("Too long"),
     "empty": mark("Something is missing"),
     "vacuous": mark("Empty talk"),

@@ -6,9 +6,10 @@ It judges the text alone; whether a rule helps is found out by verification and 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
-from core.rules.lexicon import normalise
+from core.rules.lexicon import lexicon, normalise
 from core.rules.quality_patterns import Hit, find_hits
 from core.rules.quality_vacuous import is_vacuous, vacuous_phrases
 from core.rules.wording import rule_units
@@ -33,7 +34,7 @@ class Finding:
     """One objection to a draft.
 
     Attributes:
-        detector: empty, length, too_long, vacuous, single_case, secret, injection, hidden or confidence.
+        detector: empty, unfinished, length, too_long, vacuous, single_case, secret, injection, hidden or confidence.
         template: English text with ``{name}`` places, the key of its translation; the value ``what``
             is English too and has a translation of its own.
         values: what goes into the places.
@@ -62,6 +63,7 @@ def check_quality(draft: RuleContent, settings: RuleSettings) -> list[Finding]:
     """
     findings = list(_check_empty(draft))
     if not findings:
+        findings.extend(_check_unfinished(draft))
         findings.extend(_check_length(draft, settings))
         findings.extend(_check_vacuous(draft))
     findings.extend(_check_hidden(draft))
@@ -74,6 +76,21 @@ def _check_empty(draft: RuleContent) -> Iterator[Finding]:
     for name in ("name", "condition", "action"):
         if not re.search(r"\w", getattr(draft, name)):
             yield Finding("empty", "The field {field} is empty.", {"field": name})
+
+
+def _check_unfinished(draft: RuleContent) -> Iterator[Finding]:
+    for text in (draft.condition, draft.action, draft.exclusion):
+        cut = _unfinished_end().search(normalise(text))
+        if cut is not None:
+            yield Finding("unfinished", "It breaks off at “{text}”. Write the sentence to its end.", {"text": cut.group()})
+            return
+
+
+@cache
+def _unfinished_end() -> re.Pattern[str]:
+    words = lexicon("unfinished")
+    english, chinese = "|".join(words["english"]), "|".join(words["chinese"])
+    return re.compile(rf"(?:\S+\s+)?\b(?:{english})[\s.,;]*$|\S{{0,6}}(?:{chinese})[\s。，；]*$", re.IGNORECASE)
 
 
 def _check_length(draft: RuleContent, settings: RuleSettings) -> Iterator[Finding]:
