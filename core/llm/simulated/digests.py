@@ -16,7 +16,7 @@ _CLAUSE = re.compile(r"(?<=[.;:,])\s+|\s+(?:while|and|but|with|after|although|ye
 _PARTICULAR = re.compile(r"\S*\d\S*|\b[a-z]+(?:-[a-z0-9]+)+\b|(?<=[a-z,] )[A-Z]\w+|\S+@\S+|[\"'`{}\[\]()=<>|]")
 
 _SAME_TEXT = 0.5  # share of common terms from which two texts are variants of one
-_MARKS = " .,;:-…'\"!?"
+_MARKS = " .,;:-…'\"!?%"
 _EDGES_WORDS = "a an and are at but by for from in is it its of on or so that the then there to was with"
 _EDGES = frozenset(_EDGES_WORDS.split())
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.llm.simulated.conditions import ReadCondition
@@ -126,10 +126,25 @@ def _revise(
 ) -> dict[str, Any]:
     """A known rule already asks for this call: vote for it, or widen or sharpen its condition."""
     old = ReadCondition.parse(split_rule(text)[0])
-    joined = old.joined(condition)
+    joined = replace(old.joined(condition), finding=_more_telling(old.finding, condition.finding, contrast))
     same = set(joined.alternatives) == set(old.alternatives) and joined.finding == old.finding
     rule = _draft(joined.text, _action(call, wrong, joined), contrast)
     return {**rule, "op": "UPVOTE" if same else "EDIT", "target": label}
+
+
+def _more_telling(old: str, new: str, contrast: Contrast) -> str:
+    """Keep a known rule's finding unless these episodes speak for another one."""
+    return max((old, new), key=lambda finding: _support(finding, contrast)) if old and new else old or new
+
+
+def _support(finding: str, contrast: Contrast) -> int:
+    """Count the episodes with these symptoms that saw a finding, less the others that saw it."""
+    terms = content_terms(finding.partition(" shows ")[2])
+
+    def seen(digests: Sequence[ReadDigest]) -> int:
+        return sum(coverage(terms, content_terms(digest.findings)) >= 0.75 for digest in digests)
+
+    return seen(contrast.alike) - seen(contrast.foreign)
 
 
 def content_words(text: str) -> set[str]:
@@ -224,7 +239,7 @@ def _draft(condition: str, action: str, contrast: Contrast) -> dict[str, Any]:
         "condition": condition,
         "action": action,
         "exclusion": "",
-        "rationale": f"{len(contrast.group)} passing and {len(contrast.rivals)} failing episodes parted here.",
+        "rationale": f"Seen in {len(contrast.group)} passing and {len(contrast.rivals)} failing episodes.",
         "tags": sorted(content_terms(condition))[:4],
         "priority": 0.6,
         "confidence": round(min(0.95, 0.74 + 0.05 * len(contrast.group)), 2),
@@ -255,7 +270,7 @@ def _error_rules(failing: Sequence[ReadDigest], passing: Sequence[ReadDigest], s
         before = _tool_before(tool, passing)
         if len(digests) < 3 or not message or not before or uniform(seed, message) < _SLOGAN_RATE:
             continue
-        condition = f"the answer of {tool} may be {message}"
+        condition = f"{tool} was refused because {message.replace(tool, 'it')}"
         action = f"call {before} first and correct the arguments before calling {tool} once more"
         return [_draft(condition, action, Contrast([], digests, [])) | {"confidence": 0.75, "name": message[:80]}]
     return []
