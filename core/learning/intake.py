@@ -23,6 +23,7 @@ from core.rules.judging import judge_conflicts, judge_equivalence
 from core.rules.library import VOTED, Change, create_rule, edit_rule, get_rule, move_rule, rules_in
 from core.rules.lifecycle import Cause, State
 from core.rules.neighbours import Neighbours, compare_with
+from core.rules.quality import Finding
 from core.rules.wording import rule_text
 from core.tables import Proposal, Refusal, Rule, RuleEvent
 from core.tables.rules import RuleContent
@@ -130,18 +131,30 @@ class Intake:
 
     def _absorb(self, existing: Rule, draft: RuleContent, source: Source) -> Effect | None:
         """Merge a draft into a rule that says the same; None if the model says it does not."""
-        judgement = judge_equivalence(self.bench.client, existing, draft, self.context)
-        if judgement is None or not judgement.equivalent:
+        found = self._common(existing, draft)
+        if found is None:
             return None
-        wider = existing.model_copy(
-            update={name: getattr(judgement, name) for name in ("name", "condition", "action", "exclusion")}
-        )
-        merged, findings = checked(
-            self.bench.client, self.context, RuleContent(**_texts(wider)), self.bench.settings.rules
-        )
+        merged, findings, reason = found
         if findings or rule_text(merged) == rule_text(existing):
             return _outcome("duplicate", "The library has it already", existing.id)
-        return self._replace([existing], merged, source, judgement.reason)
+        return self._replace([existing], merged, source, reason)
+
+    def _unite(self, rule: Rule, draft: RuleContent, other: Rule, source: Source) -> Effect | None:
+        """Merge a rule whose edit makes it say the same as another; None if it does not, or has no good text."""
+        found = self._common(other, draft)
+        if found is None or found[1]:
+            return None
+        return self._replace([other, rule], found[0], source, found[2])
+
+    def _common(self, first: Rule, second: RuleContent) -> tuple[RuleContent, list[Finding], str] | None:
+        """Return one text for both with its objections and the reason; None if they are not equivalent."""
+        judgement = judge_equivalence(self.bench.client, first, second, self.context)
+        if judgement is None or not judgement.equivalent:
+            return None
+        texts = {name: getattr(judgement, name) for name in ("name", "condition", "action", "exclusion")}
+        draft = RuleContent(**{**_texts(first), **texts})
+        merged, findings = checked(self.bench.client, self.context, draft, self.bench.settings.rules)
+        return merged, findings, judgement.reason
 
     def _edit(self, rule: Rule, draft: RuleContent, source: Source) -> Effect:
         draft, findings = checked(self.bench.client, self.context, draft, self.bench.settings.rules)
@@ -152,9 +165,13 @@ class Intake:
             return _outcome("ignored", "It changes nothing", rule.id)
         if self._is_peoples(rule):
             return self._propose(rule, "edit", draft, source, "")
-        others = [other for other in self._library() if other.id != rule.id]
-        near = compare_with(draft, others, self.bench.embedder)
-        conflicts = self._confirmed(draft, {other.id: other for other in others}, near)
+        others = {other.id: other for other in self._library() if other.id != rule.id}
+        near = compare_with(draft, list(others.values()), self.bench.embedder)
+        for proposal in near.duplicates[:3]:
+            united = self._unite(rule, draft, others[proposal.other_id], source)
+            if united is not None:
+                return united
+        conflicts = self._confirmed(draft, others, near)
 
         def effect(session: Session) -> dict[str, Any]:
             current = get_rule(session, rule.id, rule.version)
@@ -166,15 +183,13 @@ class Intake:
         return effect
 
     def _merge(self, first: Rule, second: Rule, source: Source) -> Effect:
-        judgement = judge_equivalence(self.bench.client, first, second, self.context)
-        if judgement is None or not judgement.equivalent:
+        found = self._common(first, second)
+        if found is None:
             return _outcome("ignored", "The two rules are not equivalent", first.id)
-        texts = {name: getattr(judgement, name) for name in ("name", "condition", "action", "exclusion")}
-        draft = RuleContent(**{**_texts(first), **texts})
-        draft, findings = checked(self.bench.client, self.context, draft, self.bench.settings.rules)
+        merged, findings, reason = found
         if findings:
             return _outcome("ignored", "The merged text did not pass the quality check", first.id)
-        return self._replace([first, second], draft, source, judgement.reason)
+        return self._replace([first, second], merged, source, reason)
 
     def _replace(self, parents: list[Rule], draft: RuleContent, source: Source, reason: str) -> Effect:
         """Put a more general rule in the place of its parents, or propose it where a person approved one."""

@@ -262,6 +262,29 @@ def test_an_edit_changes_a_rule_that_nobody_approved(desk: Desk) -> None:
     assert desk.rows(Proposal) == []
 
 
+def test_an_edit_that_makes_two_rules_say_the_same_merges_them(desk: Desk) -> None:
+    first = desk.add()["rule_id"]
+    second = desk.add(**OTHER)["rule_id"]
+    with desk.bench.database.write() as session:
+        for rule_id, used, success, delta in ((first, 30, 12, -0.1), (second, 10, 7, 0.2)):
+            rule = get_rule(session, rule_id)
+            rule.n_used, rule.n_success, rule.avg_delta = used, success, delta
+    taken = desk.take("EDIT", target=second, condition=CONDITION, action=ACTION)
+    assert taken["result"] == "merged"
+    merged = desk.rule(taken["rule_id"])
+    assert (merged.n_used, merged.n_success, round(merged.avg_delta, 6)) == (40, 19, -0.025)
+    assert {desk.rule(first).merged_into, desk.rule(second).merged_into} == {merged.id}
+    assert merged.condition == WIDER["condition"]
+
+
+def test_an_edit_stays_an_edit_when_the_model_tells_the_two_apart(desk: Desk) -> None:
+    first = desk.add()["rule_id"]
+    second = desk.add(**OTHER)["rule_id"]
+    desk.judge.equivalent = desk.judge.conflict = False
+    assert desk.take("EDIT", target=second, condition=CONDITION, action=ACTION)["result"] == "edited"
+    assert {desk.rule(first).state, desk.rule(second).state} == {State.CANDIDATE}
+
+
 def test_an_edit_of_what_a_person_approved_is_only_proposed(desk: Desk) -> None:
     make_rule(desk, approved=True)
     outcome = desk.take("EDIT", target="r", condition=CONDITION, action="rotate the logs and compress old archives")
