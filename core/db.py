@@ -56,7 +56,7 @@ def open_database(url: str) -> Database:
     """Open a database and bring its schema up to date, creating it if there is none.
 
     Args:
-        url: SQLAlchemy URL, e.g. ``sqlite:///data/rulewright.db`` or ``postgresql+psycopg://...``.
+        url: SQLAlchemy URL, e.g. ``sqlite:///data/rulewright.db``.
 
     Raises:
         UserError: the URL is malformed, its driver is missing, or the database cannot be opened.

@@ -39,7 +39,7 @@ class Workload(BaseModel):
     retrieval_input: float = Field(300, ge=0, description="Input tokens of a retrieval: 6.5 M for 21,600.")
     gate_tasks: int = Field(0, ge=0, description="Held-out tasks evaluated per iteration and arm; 0: no gate.")
     gate_arms: int = Field(
-        4, ge=0, description="Evaluations of each held-out task: before, after, repeat (noise floor), empty."
+        5, ge=0, description="Evaluations of each held-out task: before, after, empty, and two repeated (noise floor)."
     )
     retry_share: float = Field(0.4, ge=0, description="Retries on top of everything, as a share of its cost.")
     input_price: float = Field(0.55, ge=0, description="USD per million input tokens.")

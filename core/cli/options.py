@@ -9,6 +9,6 @@ DatabaseOption = Annotated[
     typer.Option(
         "--database",
         metavar="URL",
-        help="Where the state lives: sqlite:///FILE or postgresql+psycopg://... Default: DATABASE_URL.",
+        help="Where the state lives, as sqlite:///FILE. Default: DATABASE_URL.",
     ),
 ]

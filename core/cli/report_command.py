@@ -124,7 +124,7 @@ def _show_spend(t: "Translator", spend: "Mapping[str, Any]") -> None:
         ]
         for purpose, usage in spend["by_purpose"].items()
     ]
-    table(t("Spend"), [*columns, t("USD")], rows)
+    table(t("Spend"), columns, rows)
     typer.echo(
         t(
             "Spend: {total} in all, {today} today; retries {retries} of calls, cached {cached} of input "

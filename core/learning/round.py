@@ -187,7 +187,7 @@ class RoundRunner:
             undone = contents_without_round(session, self._number)
             if result.commit:
                 undone = {rule_id: content for rule_id, content in undone.items() if rule_id in result.dropped}
-            reason = self._change.because("Round {round} did not pass its held-out test", round=self._number)
+            reason = self._change.because("Taken back by the held-out test of round {round}", round=self._number)
             roll_back_round(session, undone, reason)
             self._advance(session, "gated", verdict=result.as_json())
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import Protocol
 
+from core.ids import derive_seed
 from core.settings import UtilitySettings
 
 
 class Counted(Protocol):
     """What has been counted about a rule; ``avg_delta`` is in units of reward."""
 
+    id: str
     n_used: int
     n_success: int
     avg_delta: float
@@ -34,16 +36,21 @@ class Ucb:
 
 @dataclass(frozen=True)
 class Thompson:
-    """A draw from the Beta posterior; choose it when many rounds run and the order should vary."""
+    """A draw from the Beta posterior; choose it when many rounds run and the order should vary.
 
-    random: random.Random
+    The draw hangs on the seed, the rule and its counts alone, so that every arm of a round and a round that is
+    taken up again see the same one.
+    """
+
+    seed: int
 
     def score(self, rule: Counted, total_uses: int) -> float:
         """Return one draw from Beta(1 + successes, 1 + failures), in [0, 1]; infinite while unused."""
         del total_uses
         if rule.n_used == 0:
             return inf
-        return self.random.betavariate(1 + rule.n_success, 1 + rule.n_used - rule.n_success)
+        draws = random.Random(derive_seed(self.seed, rule.id, rule.n_used, rule.n_success))
+        return draws.betavariate(1 + rule.n_success, 1 + rule.n_used - rule.n_success)
 
 
 Scorer = Ucb | Thompson
@@ -52,7 +59,7 @@ Scorer = Ucb | Thompson
 def make_scorer(settings: UtilitySettings, exploration: float, seed: int) -> Scorer:
     """Return the scorer the settings ask for."""
     if settings.scorer == "thompson":
-        return Thompson(random.Random(seed))
+        return Thompson(seed)
     return Ucb(settings, exploration)
 
 

@@ -11,7 +11,7 @@ from core.llm.simulated.toolbox import Option, Toolbox, read_tools
 from core.settings import SimulationSettings
 
 _CERTAIN = 0.85
-_PROMISING = 0.35  # worth another look
+_PROMISING = 0.3  # worth another look: one of two parts has come up
 _LOOKS = (2, 3, 4)  # looks before it acts, drawn per task
 _MOST_LOOKS = 6
 _ANCHOR = 8.0  # how far words of the task sway what is done ...
