@@ -57,9 +57,9 @@ def test_three_rollouts_treble_the_rollout_line_alone() -> None:
 def test_the_gate_is_priced_by_held_out_tasks_arms_and_turns() -> None:
     gate = lines(with_gate(Workload(), GateSettings(tasks=60)))["gate"]
 
-    # 60 tasks x 4 arms x 6 calls x 3 iterations, at 3,500 tokens in and 350 out.
-    assert gate.calls == 4320
-    assert gate.cost_usd == pytest.approx(4320 * (3500 * 0.55 + 350 * 2.20) / 1e6)
+    # 60 tasks x 5 arms x 6 calls x 3 iterations, at 3,500 tokens in and 350 out.
+    assert gate.calls == 5400
+    assert gate.cost_usd == pytest.approx(5400 * (3500 * 0.55 + 350 * 2.20) / 1e6)
 
 
 def test_the_reference_table_has_no_gate() -> None:

@@ -82,7 +82,8 @@ def _check_unfinished(draft: RuleContent) -> Iterator[Finding]:
     for text in (draft.condition, draft.action, draft.exclusion):
         cut = _unfinished_end().search(normalise(text))
         if cut is not None:
-            yield Finding("unfinished", "It breaks off at “{text}”. Write the sentence to its end.", {"text": cut.group()})
+            template = "It breaks off at “{text}”. Write the sentence to its end."
+            yield Finding("unfinished", template, {"text": cut.group()})
             return
 
 
