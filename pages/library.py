@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core.i18n import Translator
+from core.views.effects import rule_effects
 from core.views.library import STATES, LibraryCounts, library_counts, rule_story, rules
 from pages.context import Context, context, translator
 from pages.labels import STATES as STATE_NAMES
@@ -98,11 +99,11 @@ def main() -> None:
     st.button(t("All rules"), icon=":material/arrow_back:", on_click=_close, key="library_close")
     show_notice()
     with app.database.read() as session:
-        story = rule_story(session, rule_id)
+        story, effects = rule_story(session, rule_id), rule_effects(session, rule_id)
     if story is None:
         st.warning(t("There is no rule {id}.", id=plain(rule_id)), icon=":material/search_off:")
         return
-    show_story(app, t, story)
+    show_story(app, t, story, effects)
 
 
 main()

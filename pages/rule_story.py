@@ -1,5 +1,6 @@
 """One rule: what it says, how it did, its history, its relatives, and archive or restore."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -7,13 +8,15 @@ import streamlit as st
 
 from core import curation
 from core.i18n import Translator
+from core.views.effects import MetricEffect
 from core.views.library import RuleChange, RuleStory
 from pages.context import ACTOR, Context
 from pages.labels import EVENTS, FIELDS, ORIGINS, STATES, label
+from pages.rule_effects import show_effects
 from pages.widgets import episode_link, perform, plain, rate_card, rule_badges, rule_link, seen_version
 
 
-def show_story(app: Context, t: Translator, story: RuleStory) -> None:
+def show_story(app: Context, t: Translator, story: RuleStory, effects: Sequence[MetricEffect]) -> None:
     """Show the rule's page."""
     row = story.row
     st.title(plain(row.name), anchor=False)
@@ -23,10 +26,14 @@ def show_story(app: Context, t: Translator, story: RuleStory) -> None:
         st.text(story.content.rationale)
     st.caption(_facts(t, story))
     _figures(t, story)
-    history, uses, relatives = st.tabs([t("History"), t("Uses by round"), t("Evidence and relatives")])
+    history, effect, uses, relatives = st.tabs(
+        [t("History"), t("Effect"), t("Uses by round"), t("Evidence and relatives")]
+    )
     with history:
         for change in story.history:
             _change(t, change)
+    with effect:
+        show_effects(t, effects)
     with uses:
         _uses(t, story)
     with relatives:

@@ -78,7 +78,7 @@ def test_a_rule_has_its_history_uses_and_evidence(sample: Database, open_page: O
     assert not at.exception
     assert "Candidate → Active" in shown
     assert at.title[0].value == "Compare the error onset with the deploy log"
-    assert [tab.label for tab in at.tabs] == ["History", "Uses by round", "Evidence and relatives"]
+    assert [tab.label for tab in at.tabs] == ["History", "Effect", "Uses by round", "Evidence and relatives"]
     assert len(at.dataframe[0].value) == 6  # rounds 3 to 8: the rule was born in round 2
 
 

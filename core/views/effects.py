@@ -1,0 +1,157 @@
+"""What a rule does to each health metric: randomised estimate beside the raw figures (design section 5).
+
+Reads sums only: no episode is loaded, whatever their number.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, Subquery, case, func, select
+from sqlmodel import Session, col
+
+from core.effects import Effect, Sums, effect
+from core.i18n import TOO_FEW
+from core.statistics import Interval, wilson
+from core.tables import Episode, Rule, RuleUse
+from core.views.health import METRICS
+
+_SHARES = frozenset(METRICS) - {"mean_turns"}
+
+
+@dataclass(frozen=True)
+class MetricEffect:
+    """One rule and one metric.
+
+    Attributes:
+        metric: one of ``METRICS``; compliance is that with the other rules of the same prompts.
+        effect: of keeping the rule where it was retrieved, by the coin that left it out now and then.
+        raw_with: the metric over learning episodes whose prompt carried it.
+        raw_without: over all other learning episodes of its domain; says what goes together, not what causes it.
+    """
+
+    metric: str
+    effect: Effect
+    raw_with: Interval
+    raw_without: Interval
+
+
+def rule_effects(session: Session, rule_id: str) -> list[MetricEffect]:
+    """Return a rule's effect on each metric, in the order of ``METRICS``; empty if there is no such rule.
+
+    Below ``core.i18n.TOO_FEW`` episodes with or without the rule an effect says nothing.
+    """
+    rule = session.get(Rule, rule_id)
+    if rule is None:
+        return []
+    raw = _raw(session, rule)
+    return [
+        MetricEffect(metric, effect(sums, share=metric in _SHARES, min_n=TOO_FEW), *raw[metric])
+        for metric, sums in _sums(session, METRICS, [rule_id])[rule_id].items()
+    ]
+
+
+def effects_by_rule(session: Session, rule_ids: Iterable[str], *, metric: str = "success_rate") -> dict[str, Effect]:
+    """Return each rule's effect on one metric."""
+    found = _sums(session, [metric], list(rule_ids))
+    return {
+        rule_id: effect(by_metric[metric], share=metric in _SHARES, min_n=TOO_FEW)
+        for rule_id, by_metric in found.items()
+    }
+
+
+def _sums(session: Session, metrics: Iterable[str], rule_ids: list[str]) -> dict[str, dict[str, list[Sums]]]:
+    """Add up the learning episodes that retrieved each rule, by the coin's side and its probability.
+
+    An episode that lost the whole library tells nothing about one rule: the others were missing too.
+    """
+    found: dict[str, dict[str, list[Sums]]] = {rule_id: {metric: [] for metric in metrics} for rule_id in rule_ids}
+    kept = case((col(RuleUse.disposition) == "left_out", 0), else_=1)
+    place = (col(RuleUse.rule_id), kept, col(RuleUse.propensity))
+    totals = _compliance_totals(rule_ids)
+    for metric in metrics:
+        x, d = _parts(metric, totals)
+        query = (
+            select(*place, func.count(), func.sum(x), func.sum(d), func.sum(x * x), func.sum(d * d), func.sum(x * d))
+            .join(Episode, col(Episode.id) == col(RuleUse.episode_id))
+            .where(
+                col(RuleUse.rule_id).in_(rule_ids),
+                col(Episode.arm) == "learn",
+                col(Episode.library_left_out).is_(False),
+            )
+            .group_by(*place)
+        )
+        if metric == "compliance_rate":
+            query = query.join(totals, totals.c.episode_id == col(Episode.id))
+        for rule_id, side, propensity, *figures in session.execute(query):
+            found[rule_id][metric].append(Sums(bool(side), propensity, *(float(figure) for figure in figures)))
+    return found
+
+
+def _parts(metric: str, totals: Subquery) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    """Return the numerator and the denominator of a metric in one episode."""
+    if metric == "success_rate":
+        return case((col(Episode.grade) == "pass", 1.0), else_=0.0), _one()
+    if metric == "mean_turns":
+        return 1.0 * col(Episode.turns), _one()
+    if metric == "tool_error_rate":
+        return 1.0 * col(Episode.tool_errors), 1.0 * col(Episode.tool_calls)
+    own, verdict = col(RuleUse.disposition) == "served", col(RuleUse.compliance)
+    complied = case((own & (verdict == "complied"), 1.0), else_=0.0)
+    judged = case((own & verdict.in_(("complied", "violated")), 1.0), else_=0.0)
+    return totals.c.complied - complied, totals.c.judged - judged
+
+
+def _one() -> ColumnElement[Any]:
+    return case((col(Episode.id).is_(None), 0.0), else_=1.0)
+
+
+def _compliance_totals(rule_ids: list[str]) -> Subquery:
+    """Add up what was judged in each episode that retrieved one of the rules."""
+    verdict = col(RuleUse.compliance)
+    concerned = select(col(RuleUse.episode_id)).where(col(RuleUse.rule_id).in_(rule_ids))
+    return (
+        select(
+            col(RuleUse.episode_id).label("episode_id"),
+            func.sum(case((verdict == "complied", 1.0), else_=0.0)).label("complied"),
+            func.sum(case((verdict.in_(("complied", "violated")), 1.0), else_=0.0)).label("judged"),
+        )
+        .where(col(RuleUse.disposition) == "served", col(RuleUse.episode_id).in_(concerned))
+        .group_by(col(RuleUse.episode_id))
+        .subquery()
+    )
+
+
+def _raw(session: Session, rule: Rule) -> dict[str, tuple[Interval, Interval]]:
+    """Return each metric over the episodes with the rule in their prompt, and over all others of its domain."""
+    served = select(col(RuleUse.episode_id)).where(
+        col(RuleUse.rule_id) == rule.id, col(RuleUse.disposition) == "served"
+    )
+    carried = case((col(Episode.id).in_(served), 1), else_=0)
+    passed = func.sum(case((col(Episode.grade) == "pass", 1), else_=0))
+    columns = (passed, *(func.sum(col(c)) for c in (Episode.turns, Episode.tool_errors, Episode.tool_calls)))
+    figures: defaultdict[str, dict[int, Interval]] = defaultdict(dict)
+    for side, n, passes, turns, errors, calls in session.execute(
+        _learning(select(carried, func.count(), *columns), rule.domain).group_by(carried)
+    ):
+        figures["success_rate"][side] = wilson(int(passes), n)
+        figures["mean_turns"][side] = Interval(turns / n, None, None, n)
+        figures["tool_error_rate"][side] = wilson(int(errors), int(calls))
+    verdict = col(RuleUse.compliance)
+    complied = func.sum(case((verdict == "complied", 1), else_=0))
+    judged = func.sum(case((verdict.in_(("complied", "violated")), 1), else_=0))
+    others = (
+        _learning(select(carried, complied, judged), rule.domain)
+        .join(RuleUse, col(RuleUse.episode_id) == col(Episode.id))
+        .where(col(RuleUse.disposition) == "served", col(RuleUse.rule_id) != rule.id)
+        .group_by(carried)
+    )
+    for side, followed, pairs in session.execute(others):
+        figures["compliance_rate"][side] = wilson(int(followed), int(pairs))
+    nothing = Interval(None, None, None, 0)
+    return {metric: (figures[metric].get(1, nothing), figures[metric].get(0, nothing)) for metric in METRICS}
+
+
+def _learning(query: Select[Any], domain: str) -> Select[Any]:
+    return query.select_from(Episode).where(col(Episode.arm) == "learn", col(Episode.environment) == domain)
