@@ -113,6 +113,7 @@ class LifecycleSettings(_Group):
     trimmed_share: float = Field(0.5, gt=0, le=1, description="Share of prompts that trimmed a rule: probation.")
     capacity: int = Field(120, ge=1, description="Rules (not archived) the library holds per domain.")
     prune_share: float = Field(0.05, ge=0, le=0.5, description="Share of lowest utility retired each round.")
+    diversity_bonus: float = Field(0.1, ge=0, le=1, description="Utility a rule unlike all others has more at pruning.")
     prune_min_uses: int = Field(20, ge=1, description="Uses before a rule can be in the retired share.")
 
 

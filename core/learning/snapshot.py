@@ -39,7 +39,7 @@ class LibrarySnapshot:
     def retrieve(self, query: str) -> Retrieval:
         """Retrieve for a query text."""
         if not self.rules:
-            return Retrieval((), ())
+            return Retrieval(())
         return self.index.retrieve(query, self.embedder.encode([query], COMPARISON)[0])
 
 

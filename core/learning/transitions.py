@@ -11,7 +11,7 @@ from core.learning.harm import Record
 from core.rules.conflict_records import live_conflicts
 from core.rules.library import Change, move_rule, rules_in
 from core.rules.lifecycle import Cause, State
-from core.rules.pruning import rules_to_retire
+from core.rules.pruning import rules_to_retire, with_diversity
 from core.rules.utility import Scorer
 from core.settings import LifecycleSettings
 from core.tables import Conflict, Episode, Rule, RuleEvent, RuleUse
@@ -63,10 +63,11 @@ def apply_transitions(
 
 
 def prune(session: Session, domain: str, scorer: Scorer, settings: LifecycleSettings, change: Change) -> None:
-    """Archive what is over capacity and the lowest share by utility."""
+    """Archive what is over capacity and the lowest share by utility, with a bonus for what is unlike the rest."""
     rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
     total = sum(rule.n_used for rule in rules)
-    utilities = {rule.id: scorer.score(rule, total) for rule in rules}
+    scores = {rule.id: scorer.score(rule, total) for rule in rules}
+    utilities = with_diversity(rules, scores, settings.diversity_bonus)
     for rule in rules_to_retire(rules, utilities, settings):
         utility = utilities[rule.id]
         # Infinity is no JSON, which is what the values are stored as.

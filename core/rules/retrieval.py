@@ -1,7 +1,8 @@
 """Which rules a prompt carries for a query, with a reason for every rule in and out (design section 6)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from math import isinf
 
 import bm25s
@@ -37,10 +38,38 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """Hits, best first, and all others."""
+    """Hits, best first. ``left_out`` is worked out when somebody asks: most prompts are made without looking."""
 
     hits: tuple[Hit, ...]
-    left_out: tuple[LeftOut, ...]
+    _explain: Callable[[], tuple[LeftOut, ...]] = field(default=tuple, compare=False, repr=False)
+
+    @cached_property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """All other rules, best first within each reason, with the reason."""
+        return self._explain()
+
+
+@dataclass(frozen=True)
+class _Ranking:
+    """Scores of all rules for one query, shape (n,) each, and the order they give."""
+
+    order: list[int]
+    score: np.ndarray
+    semantic: np.ndarray
+    cosine: np.ndarray
+    lexical: np.ndarray
+
+
+@dataclass
+class _Choice:
+    """What one walk down a ranking came to: places of rules, by what became of them."""
+
+    kept: list[int] = field(default_factory=list)
+    outranked: list[int] = field(default_factory=list)
+    over_cap: list[int] = field(default_factory=list)
+    filtered: list[tuple[int, str]] = field(default_factory=list)
+    candidates: int = 0
+    groups: set[str] = field(default_factory=set)
 
 
 class RuleIndex:
@@ -50,7 +79,8 @@ class RuleIndex:
         rules: rules that may be served (any state; archived ones are never hits).
         vectors: (n, dim) unit vectors of the rules' conditions, same order.
         utilities: by rule id; infinite while unused.
-        mutex: rule id -> group; at most one rule of a group is served.
+        mutex: rule id -> group; at most one rule of a group is served, and a candidate only where no live rule
+            of its group could be.
         settings: weights and limits.
     """
 
@@ -65,10 +95,15 @@ class RuleIndex:
         self.rules = tuple(rules)
         self.utilities = dict(utilities)
         self._vectors = vectors
-        self._mutex = dict(mutex)
         self._settings = settings
         self._utility_scale = _min_max([utilities[rule.id] for rule in self.rules])
+        on_probation = np.array([rule.state == State.PROBATION for rule in self.rules], dtype=bool)
+        self._factor = np.where(on_probation, settings.probation_factor, 1.0)
+        self._by_id = np.argsort(np.argsort([rule.id for rule in self.rules]))
         self._exclusions = [frozenset(content_terms(rule.exclusion)) for rule in self.rules]
+        self._groups = [mutex.get(rule.id) for rule in self.rules]
+        self._live_of = _live_rules(self.rules, self._groups)
+        self._is_candidate = [rule.state == State.CANDIDATE for rule in self.rules]
         self._bm25 = _build_bm25(self.rules)
 
     def retrieve(self, query: str, query_vector: np.ndarray) -> Retrieval:
@@ -79,87 +114,98 @@ class RuleIndex:
             query_vector: (dim,) its unit vector.
         """
         if not self.rules:
-            return Retrieval((), ())
-        terms = search_terms(query)
-        hits = self._scored(terms, query_vector)
-        return self._select(hits, frozenset(content_terms(query)))
+            return Retrieval(())
+        ranking = self._rank(search_terms(query), query_vector)
+        terms = frozenset(content_terms(query))
+        kept = self._choose(ranking, terms, all_of_them=False).kept
+        return Retrieval(tuple(self._hit(ranking, place) for place in kept), lambda: self._explain(ranking, terms))
 
-    def _scored(self, terms: list[str], query_vector: np.ndarray) -> list[Hit]:
+    def _rank(self, terms: list[str], query_vector: np.ndarray) -> _Ranking:
         settings = self._settings
         cosine = _scale(self._vectors @ query_vector)
         lexical = _scale(self._lexical(terms))
         semantic = settings.cosine_share * cosine + (1 - settings.cosine_share) * lexical
         score = settings.semantic_weight * semantic + (1 - settings.semantic_weight) * self._utility_scale
-        factor = np.array([settings.probation_factor if rule.state == State.PROBATION else 1.0 for rule in self.rules])
-        score = score * factor
-        order = sorted(range(len(self.rules)), key=lambda i: (-score[i], self.rules[i].id))
-        return [
-            Hit(
-                rule=self.rules[i],
-                score=float(score[i]),
-                semantic=float(semantic[i]),
-                cosine=float(cosine[i]),
-                lexical=float(lexical[i]),
-                utility=self.utilities[self.rules[i].id],
-            )
-            for i in order
-        ]
+        score = score * self._factor
+        return _Ranking(np.lexsort((self._by_id, -score)).tolist(), score, semantic, cosine, lexical)
 
     def _lexical(self, terms: list[str]) -> np.ndarray:
         if self._bm25 is None or not terms:
             return np.zeros(len(self.rules))
         return np.asarray(self._bm25.get_scores(terms), dtype=float)
 
-    def _select(self, ranked: list[Hit], terms: frozenset[str]) -> Retrieval:
-        chosen: list[Hit] = []
-        left_out: list[LeftOut] = []
-        groups: set[str] = set()
-        exclusions = {rule.id: words for rule, words in zip(self.rules, self._exclusions, strict=True)}
-        for hit in ranked:
-            reason = self._filter(hit, terms, exclusions[hit.rule.id], groups)
-            if reason is None:
-                chosen.append(hit)
-                groups.update({self._mutex[hit.rule.id]} if hit.rule.id in self._mutex else ())
-            else:
-                left_out.append(LeftOut(hit.rule, reason, hit.score))
-        kept, dropped = self._limit(chosen)
-        return Retrieval(tuple(kept), tuple(dropped + left_out))
+    def _hit(self, ranking: _Ranking, place: int) -> Hit:
+        rule = self.rules[place]
+        parts = (ranking.score, ranking.semantic, ranking.cosine, ranking.lexical)
+        return Hit(rule, *(float(part[place]) for part in parts), self.utilities[rule.id])
 
-    def _filter(self, hit: Hit, terms: frozenset[str], exclusion: frozenset[str], groups: set[str]) -> str | None:
-        if hit.rule.state == State.ARCHIVED:
+    def _choose(self, ranking: _Ranking, terms: frozenset[str], *, all_of_them: bool) -> _Choice:
+        """Walk down the ranking until the prompt is full, or to its end for an explanation."""
+        settings, choice = self._settings, _Choice()
+        floor = min(settings.min_candidates, settings.max_candidates, settings.top_k)
+        waiting = sum(self._is_candidate)
+        for place in ranking.order:
+            floor_met = choice.candidates >= floor or waiting == 0
+            if not all_of_them and len(choice.kept) >= settings.top_k and floor_met:
+                break
+            is_candidate = self._is_candidate[place]
+            waiting -= is_candidate
+            reason = self._filter(place, terms, choice.groups)
+            if reason is not None:
+                choice.filtered.append((place, reason))
+            elif is_candidate and choice.candidates >= settings.max_candidates:
+                choice.over_cap.append(place)
+            elif len(choice.kept) < settings.top_k:
+                self._keep(choice, place)
+            elif is_candidate and choice.candidates < floor:
+                self._raise(choice, place)
+            else:
+                choice.outranked.append(place)
+        return choice
+
+    def _keep(self, choice: _Choice, place: int) -> None:
+        choice.kept.append(place)
+        choice.candidates += self._is_candidate[place]
+        group = self._groups[place]
+        choice.groups.update({group} if group is not None else ())
+
+    def _raise(self, choice: _Choice, place: int) -> None:
+        """Give a waiting candidate the last place, so that new rules get a chance to prove themselves."""
+        at = max(n for n, kept in enumerate(choice.kept) if not self._is_candidate[kept])
+        choice.outranked.insert(0, choice.kept.pop(at))
+        self._keep(choice, place)
+
+    def _filter(self, place: int, terms: frozenset[str], groups: set[str]) -> str | None:
+        rule, group = self.rules[place], self._groups[place]
+        if rule.state == State.ARCHIVED:
             return "state"
-        if len(exclusion) >= 2 and exclusion <= terms:
+        if self._excluded(place, terms):
             return "exclusion"
-        if self._mutex.get(hit.rule.id) in groups:
-            return "mutex"
-        return None
+        if group is None:
+            return None
+        # What nobody has confirmed does not silence a live rule that it contradicts.
+        live = self._live_of[group] if self._is_candidate[place] else ()
+        return "mutex" if group in groups or any(not self._excluded(other, terms) for other in live) else None
 
-    def _limit(self, ranked: list[Hit]) -> tuple[list[Hit], list[LeftOut]]:
-        """Keep the best ``top_k``, with the floor and the cap on candidates."""
-        settings = self._settings
-        kept: list[Hit] = []
-        outranked: list[Hit] = []
-        dropped: list[LeftOut] = []
-        candidates = 0
-        for hit in ranked:
-            is_candidate = hit.rule.state == State.CANDIDATE
-            if is_candidate and candidates >= settings.max_candidates:
-                dropped.append(LeftOut(hit.rule, "candidates", hit.score))
-            elif len(kept) >= settings.top_k:
-                outranked.append(hit)
-            else:
-                kept.append(hit)
-                candidates += is_candidate
-        _raise_candidates(kept, outranked, settings.min_candidates - candidates)
-        return kept, [LeftOut(hit.rule, "rank", hit.score) for hit in outranked] + dropped
+    def _excluded(self, place: int, terms: frozenset[str]) -> bool:
+        exclusion = self._exclusions[place]
+        return len(exclusion) >= 2 and exclusion <= terms
+
+    def _explain(self, ranking: _Ranking, terms: frozenset[str]) -> tuple[LeftOut, ...]:
+        choice = self._choose(ranking, terms, all_of_them=True)
+        reasons = [(place, "rank") for place in choice.outranked]
+        reasons += [(place, "candidates") for place in choice.over_cap]
+        reasons += choice.filtered
+        return tuple(LeftOut(self.rules[place], reason, float(ranking.score[place])) for place, reason in reasons)
 
 
-def _raise_candidates(kept: list[Hit], outranked: list[Hit], missing: int) -> None:
-    """Give the best waiting candidates the last places, so that new rules get a chance to prove themselves."""
-    waiting = [hit for hit in outranked if hit.rule.state == State.CANDIDATE][: max(0, missing)]
-    losers = kept[len(kept) - len(waiting) :]
-    kept[len(kept) - len(waiting) :] = waiting
-    outranked[:] = losers + [hit for hit in outranked if hit not in waiting]
+def _live_rules(rules: Sequence[Rule], groups: Sequence[str | None]) -> dict[str, tuple[int, ...]]:
+    """Return the places of the active rules of each mutex group."""
+    live: dict[str, tuple[int, ...]] = {group: () for group in groups if group is not None}
+    for place, (rule, group) in enumerate(zip(rules, groups, strict=True)):
+        if group is not None and rule.state == State.ACTIVE:
+            live[group] += (place,)
+    return live
 
 
 def mutex_groups(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:

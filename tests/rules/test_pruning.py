@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.rules.pruning import rules_to_retire
+from core.rules.pruning import rules_to_retire, with_diversity
 from core.settings import LifecycleSettings
 from core.tables import Rule
 
@@ -51,3 +51,26 @@ def test_the_share_spares_candidates_and_what_has_hardly_been_used(columns: dict
     rules: dict[str, tuple[float, dict[str, Any]]] = {f"r{i}": (2 + i, {}) for i in range(20)}
     rules["young"] = (0.0, columns)
     assert retired(rules) == ["r0"]
+
+
+def test_what_nobody_else_knows_is_worth_a_bonus() -> None:
+    rules = [
+        make_rule("twin_1", condition="the queue grows while consumers idle"),
+        make_rule("twin_2", condition="the queue grows while consumers idle"),
+        make_rule("half", condition="the queue grows while brokers restart"),
+        make_rule("alone", condition="certificates expire at midnight"),
+    ]
+    utilities = dict.fromkeys(("twin_1", "twin_2", "half", "alone"), 1.0)
+    found = with_diversity(rules, utilities, 0.1)
+    assert (found["twin_1"], found["twin_2"], found["alone"]) == (1.0, 1.0, pytest.approx(1.1))
+    assert 1.0 < found["half"] < 1.1
+
+
+def test_a_rule_of_its_own_is_spared_before_one_of_many() -> None:
+    rules = [make_rule(f"r{i}", condition="the queue grows while consumers idle") for i in range(20)]
+    rules.append(make_rule("alone", condition="certificates expire at midnight"))
+    utilities = {rule.id: 1.0 + (rule.id != "alone") * 0.05 for rule in rules}
+    settings = LifecycleSettings()
+    assert [rule.id for rule in rules_to_retire(rules, utilities, settings)] == ["alone"]
+    kept = with_diversity(rules, utilities, settings.diversity_bonus)
+    assert "alone" not in [rule.id for rule in rules_to_retire(rules, kept, settings)]

@@ -55,7 +55,7 @@ def reasons(retrieval: Retrieval) -> dict[str, str]:
 
 def test_an_empty_library_gives_nothing() -> None:
     index = RuleIndex([], np.empty((0, 0)), {}, {}, RetrievalSettings())
-    assert index.retrieve(QUERY, QUERY_VECTOR) == Retrieval((), ())
+    assert index.retrieve(QUERY, QUERY_VECTOR) == Retrieval(())
 
 
 def test_meaning_weighs_07_and_utility_03() -> None:
@@ -128,6 +128,34 @@ def test_what_is_excluded_does_not_speak_for_its_group() -> None:
         **BY_COSINE,
     )
     assert (hits(found), reasons(found)) == (["b"], {"a": "exclusion"})
+
+
+def test_a_candidate_does_not_silence_a_live_rule_that_it_contradicts() -> None:
+    candidate: dict[str, dict[str, Any]] = {"new": {"state": "candidate"}}
+    found = retrieve({"new": 0.9, "live": 0.3, "c": 0.7}, mutex={"new": "g", "live": "g"}, rules=candidate, **BY_COSINE)
+    assert (hits(found), reasons(found)) == (["c", "live"], {"new": "mutex"})
+
+
+def test_a_candidate_speaks_where_the_live_rule_says_it_does_not_apply() -> None:
+    found = retrieve(
+        {"new": 0.9, "live": 0.3},
+        query="alpha in staging cluster",
+        mutex={"new": "g", "live": "g"},
+        rules={"new": {"state": "candidate"}, "live": {"exclusion": "staging cluster"}},
+        **BY_COSINE,
+    )
+    assert (hits(found), reasons(found)) == (["new"], {"live": "exclusion"})
+
+
+def test_what_the_cap_keeps_out_does_not_speak_for_its_group() -> None:
+    states = {name: {"state": "candidate"} for name in ("c0", "c1", "c2", "c3")} | {"old": {"state": "probation"}}
+    found = retrieve(
+        {"c0": 0.99, "c1": 0.98, "c2": 0.97, "c3": 0.96, "old": 0.9},
+        mutex={"c3": "g", "old": "g"},
+        rules=states,
+        **BY_COSINE,
+    )
+    assert hits(found) == ["c0", "c1", "c2", "old"]
 
 
 def library(active: int, candidates: int, *, candidates_first: bool) -> Retrieval:
