@@ -141,6 +141,9 @@ class RetrievalSettings(_Group):
     max_tokens: int = Field(1500, ge=50, description="Tokens the rules may take in a prompt.")
     max_share: float = Field(0.4, gt=0, le=1, description="Share of the system prompt the rules may take.")
     doubled: int = Field(3, ge=0, description="Best rules shown at the start and again at the end.")
+    per_step: bool = Field(False, description="Look for further rules at every step, with what was seen last.")
+    step_rules: int = Field(3, ge=1, le=20, description="Further rules at most that one step brings.")
+    rewrite: bool = Field(False, description="Let the cheap model add words of intent to a task before the search.")
 
 
 class RoundSettings(_Group):

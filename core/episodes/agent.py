@@ -1,11 +1,11 @@
 """One rollout: an agent lives through one task of an environment (design section 7).
 
-Knows nothing of rules: it gets a finished system prompt. What the episode is worth to learning is decided
-elsewhere.
+Knows nothing of rules: it gets a finished system prompt, and perhaps somebody to ask for advice at every step.
+What the episode is worth to learning is decided elsewhere.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,22 @@ from core.llm.client import CallContext, ModelClient, ToolCall
 _NUDGE = "Go on with exactly one tool call, or stop if the task is done."
 
 
+@dataclass
+class Trace:
+    """What happened. ``error`` is set when a model call failed for good; such an episode proves nothing."""
+
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    reward: float = 0.0
+    done: bool = False
+    error: str | None = None
+
+
 @dataclass(frozen=True)
 class RolloutPlan:
-    """What is to be rolled out; ``seed`` drives the environment and the model's sampling alike."""
+    """What is to be rolled out; ``seed`` drives the environment and the model's sampling alike.
+
+    ``advise`` returns what is to be said before a decision, given what happened so far, or ''.
+    """
 
     episode_id: str
     task: TaskSpec
@@ -29,16 +42,7 @@ class RolloutPlan:
     max_turns: int
     action_mode: str
     round_number: int | None = None
-
-
-@dataclass
-class Trace:
-    """What happened. ``error`` is set when a model call failed for good; such an episode proves nothing."""
-
-    messages: list[dict[str, Any]] = field(default_factory=list)
-    reward: float = 0.0
-    done: bool = False
-    error: str | None = None
+    advise: Callable[[Trace], str] | None = None
 
 
 def run_episode(client: ModelClient, environment: Environment, plan: RolloutPlan) -> Trace:
@@ -52,6 +56,8 @@ def run_episode(client: ModelClient, environment: Environment, plan: RolloutPlan
     trace = Trace([{"role": "system", "content": plan.system}, {"role": "user", "content": opening}])
     nudged = False
     for turn in range(plan.max_turns):
+        if turn and plan.advise is not None and (advice := plan.advise(trace)):
+            trace.messages.append({"role": "system", "content": advice})
         try:
             message, calls = _decide(client, environment, plan, trace, turn)
         except ModelCallError as error:

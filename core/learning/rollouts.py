@@ -18,7 +18,9 @@ from core.episodes.trajectory import count_tool_calls, count_tool_errors, count_
 from core.ids import derive_seed, stable_id
 from core.learning.bench import Bench
 from core.learning.holdout import Holdout, draw_holdout, no_holdout
+from core.learning.queries import QueryRewriter, Rewriting, as_it_stands
 from core.learning.snapshot import LibrarySnapshot
+from core.learning.step_rules import StepRules
 from core.rules.compliance import check_compliance
 from core.rules.prompt import Prompt, assemble
 from core.rules.retrieval import Hit
@@ -90,7 +92,7 @@ class RolloutRunner:
             InterruptedRound: a person paused the loop; episodes that had begun were finished first.
         """
         jobs = self._open_jobs(arm, tasks)
-        if library is not None:
+        if library is not None and self._rewritten is as_it_stands:
             library.prepare([job.task.query for job in jobs])
         total = len(tasks) * arm.rollouts
         done = total - len(jobs)
@@ -127,25 +129,50 @@ class RolloutRunner:
 
     def _run_one(self, arm: Arm, job: _Job, library: LibrarySnapshot | None) -> None:
         environment = self._factory()
-        hits = library.retrieve(job.task.query).hits if library is not None else ()
+        hits = library.retrieve(self._rewritten(job.task.query)).hits if library is not None else ()
         settings = self._bench.settings
         hold = draw_holdout(hits, settings.utility, job.seed) if arm.learning else no_holdout(hits)
         prompt = assemble(self._stable, hold.served, settings.retrieval)
         started = self._bench.clock()
-        known = None if arm.learning else self._known_outcome(job, prompt.text)
+        steps = self._step_rules(arm, job, library, prompt, hold)
+        known = None if arm.learning or steps is not None else self._known_outcome(job, prompt.text)
         if known is not None:
             trace = None
         else:
-            trace = run_episode(self._bench.client, environment, self._plan(arm, job, prompt))
-        episode = self._episode(arm, job, prompt, trace, known, environment, started)
+            trace = run_episode(self._bench.client, environment, self._plan(arm, job, prompt, steps))
+        episode = self._episode(arm, job, trace, known, environment, started)
+        if not arm.learning and steps is None:
+            episode.prompt_hash = self._identity(prompt.text)
         episode.library_left_out, episode.library_propensity = hold.library_left_out, hold.library_propensity
-        uses = [] if arm.placebo else _uses(episode, hold, prompt, self._names)
+        uses = [] if arm.placebo else _uses(episode, hold, prompt, steps, self._names)
         with self._bench.database.write() as session:
             if session.get(Episode, episode.id) is not None:
                 return  # whoever took the loop over meanwhile was faster
             session.add(episode)
             session.flush()
             session.add_all(uses)
+
+    def _step_rules(
+        self, arm: Arm, job: _Job, library: LibrarySnapshot | None, prompt: Prompt, hold: Holdout
+    ) -> StepRules | None:
+        """Return who advises at every step; nobody where the whole library is left out.
+
+        What an episode is told on its way hangs on more than its first prompt, so its outcome is never reused.
+        """
+        settings = self._bench.settings
+        if not settings.retrieval.per_step or library is None or hold.library_left_out:
+            return None
+        chance = settings.utility.rule_holdout if arm.learning else 0.0
+        return StepRules(
+            library, self._stable, prompt, hold.left_out, settings.retrieval, holdout=chance, seed=job.seed
+        )
+
+    @cached_property
+    def _rewritten(self) -> Rewriting:
+        bench = self._bench
+        if not bench.settings.retrieval.rewrite:
+            return as_it_stands
+        return QueryRewriter(bench.client, bench.database, bench.settings.model.digest, self._round)
 
     @cached_property
     def _stable(self) -> str:
@@ -160,7 +187,7 @@ class RolloutRunner:
     def _names(self) -> frozenset[str]:
         return rule_names(self._factory())
 
-    def _plan(self, arm: Arm, job: _Job, prompt: Prompt) -> RolloutPlan:
+    def _plan(self, arm: Arm, job: _Job, prompt: Prompt, steps: StepRules | None) -> RolloutPlan:
         settings = self._bench.settings
         return RolloutPlan(
             episode_id=job.episode_id,
@@ -171,6 +198,7 @@ class RolloutRunner:
             max_turns=settings.agent.max_turns,
             action_mode=self._mode,
             round_number=self._round,
+            advise=steps,
         )
 
     def _known_outcome(self, job: _Job, prompt: str) -> Episode | None:
@@ -199,7 +227,7 @@ class RolloutRunner:
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def _episode(
-        self, arm: Arm, job: _Job, prompt: Prompt, trace: Trace | None, known: Episode | None,
+        self, arm: Arm, job: _Job, trace: Trace | None, known: Episode | None,
         environment: Environment, started: datetime,
     ) -> Episode:  # fmt: skip
         settings = self._bench.settings
@@ -229,7 +257,6 @@ class RolloutRunner:
             tool_calls=count_tool_calls(messages),
             tool_errors=count_tool_errors(messages),
             messages=messages,
-            prompt_hash="" if arm.learning else self._identity(prompt.text),
             reused_from=known.id if known is not None else None,
             digest=digest.text,
             digest_source=digest.source,
@@ -248,15 +275,18 @@ def rule_names(environment: Environment) -> frozenset[str]:
     return frozenset(names)
 
 
-def _uses(episode: Episode, hold: Holdout, prompt: Prompt, names: frozenset[str]) -> list[RuleUse]:
-    served = [
-        _use(episode, hit, "served", hold.rule_propensity, position) for position, hit in enumerate(prompt.served)
-    ]
-    for use, hit in zip(served, prompt.served, strict=True):
+def _uses(
+    episode: Episode, hold: Holdout, prompt: Prompt, steps: StepRules | None, names: frozenset[str]
+) -> list[RuleUse]:
+    told = (*prompt.served, *(steps.served if steps else ()))
+    served = [_use(episode, hit, "served", hold.rule_propensity, position) for position, hit in enumerate(told)]
+    for use, hit in zip(served, told, strict=True):
         use.compliance = check_compliance(hit.rule.condition, hit.rule.action, episode.messages, names)
         use.judged_by = "" if use.compliance == "unjudged" else "check"
-    trimmed = [_use(episode, hit, "trimmed", hold.rule_propensity) for hit in prompt.trimmed]
-    left_out = [_use(episode, hit, "left_out", hold.left_out_propensity) for hit in hold.left_out]
+    cut = (*prompt.trimmed, *(steps.trimmed if steps else ()))
+    trimmed = [_use(episode, hit, "trimmed", hold.rule_propensity) for hit in cut]
+    out = (*hold.left_out, *(steps.left_out if steps else ()))
+    left_out = [_use(episode, hit, "left_out", hold.left_out_propensity) for hit in out]
     return served + trimmed + left_out
 
 

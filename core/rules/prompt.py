@@ -10,6 +10,7 @@ from core.text import estimate_tokens
 
 _RULES_HEADING = "## Rules learned from experience\nFollow each rule whenever its condition holds."
 _AGAIN_HEADING = "## Once more, the most important rules"
+_FURTHER_HEADING = "Rules that may hold for what you see now:"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,25 @@ def assemble(stable: str, hits: Sequence[Hit], settings: RetrievalSettings) -> P
     part = _rules_part(kept, settings.doubled)
     text = f"{stable}\n\n{part}" if part else stable
     return Prompt(text, tuple(kept), tuple(trimmed), estimate_tokens(part))
+
+
+def further_rules(hits: Sequence[Hit], numbered: int, room: int) -> tuple[str, int, list[Hit]]:
+    """Write rules that come up on the way, as many of the best as there is room for.
+
+    Args:
+        hits: best first.
+        numbered: rules the episode has been given so far; numbers go on from there.
+        room: estimated tokens left.
+
+    Returns:
+        The text ('' for none), its estimated tokens, and the rules in it.
+    """
+    for count in range(len(hits), 0, -1):
+        lines = [f"[R{number}] {rule_text(hit.rule)}" for number, hit in enumerate(hits[:count], numbered + 1)]
+        text = "\n".join([_FURTHER_HEADING, *lines])
+        if estimate_tokens(text) <= room:
+            return text, estimate_tokens(text), list(hits[:count])
+    return "", 0, []
 
 
 def rule_budget(stable: str, settings: RetrievalSettings) -> int:

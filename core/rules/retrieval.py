@@ -136,8 +136,14 @@ class RuleIndex:
 
     def _hit(self, ranking: _Ranking, place: int) -> Hit:
         rule = self.rules[place]
-        parts = (ranking.score, ranking.semantic, ranking.cosine, ranking.lexical)
-        return Hit(rule, *(float(part[place]) for part in parts), self.utilities[rule.id])
+        return Hit(
+            rule=rule,
+            score=float(ranking.score[place]),
+            semantic=float(ranking.semantic[place]),
+            cosine=float(ranking.cosine[place]),
+            lexical=float(ranking.lexical[place]),
+            utility=self.utilities[rule.id],
+        )
 
     def _choose(self, ranking: _Ranking, terms: frozenset[str], *, all_of_them: bool) -> _Choice:
         """Walk down the ranking until the prompt is full, or to its end for an explanation."""

@@ -4,7 +4,7 @@ from core.tables.ledger import LedgerEntry
 from core.tables.people import AuditEntry, SettingOverride
 from core.tables.rounds import Lease, LoopControl, Reflection, Round
 from core.tables.rules import Conflict, Proposal, Refusal, Rule, RuleEvent
-from core.tables.vectors import Embedding
+from core.tables.vectors import Embedding, QueryRewrite
 from core.tables.work import Episode, RuleUse, Task
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "LedgerEntry",
     "LoopControl",
     "Proposal",
+    "QueryRewrite",
     "Reflection",
     "Refusal",
     "Round",

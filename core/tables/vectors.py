@@ -11,3 +11,12 @@ class Embedding(SQLModel, table=True):
     text_hash: str = Field(primary_key=True, description="SHA-256 of kind and text.")
     model: str = Field(primary_key=True)
     vector: bytes
+
+
+class QueryRewrite(SQLModel, table=True):
+    """A query with the words of intent that the model added to it."""
+
+    __tablename__ = "query_rewrite"
+
+    id: str = Field(primary_key=True, description="Computed from the model's name and the query.")
+    text: str

@@ -4,6 +4,7 @@ A task passes or fails for good with either library, except for two kinds of noi
 some tasks come out either way at every try (sampling), and some outcomes are graded wrong (judge).
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -71,10 +72,11 @@ def rates(n: int, effect: float) -> Rates:
 @pytest.fixture(scope="module")
 def table() -> dict[tuple[int, float], Rates]:
     found = {(n, effect): rates(n, effect) for n in SIZES for effect in (-0.15, 0.0, 0.10)}
-    print("\n  n  effect  improved  committed  strict  worse")
+    lines = ["", "  n  effect  improved  committed  strict  worse"]
     for (n, effect), row in found.items():
         figures = (row.improved, row.committed, row.committed_strict, row.worse)
-        print(f"{n:3}  {effect:+.2f}  " + "  ".join(f"{figure:8.3f}" for figure in figures))
+        lines.append(f"{n:3}  {effect:+.2f}  " + "  ".join(f"{figure:8.3f}" for figure in figures))
+    sys.stdout.write("\n".join(lines) + "\n")  # with pytest -s
     return found
 
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from core.llm.simulated.conditions import ReadCondition
-from core.llm.simulated.digests import read_digests
+from core.llm.simulated.digests import clauses, read_digests
 from core.llm.simulated.reading import read_rule, split_rule
 
 _SIDE = re.compile(r"^([AB]): (.+)$", re.MULTILINE)
@@ -74,6 +74,12 @@ def shorten(request: str) -> dict[str, Any]:
         "action": " ".join(action.split()[:18]),
         "exclusion": "",
     }
+
+
+def name_intent(request: str) -> dict[str, Any]:
+    """Name what a task is about: what it says first, without what belongs to one case."""
+    task = next((line[6:] for line in request.splitlines() if line.startswith("TASK: ")), "")
+    return {"tags": [" ".join(clause.split()[:5]) for clause in clauses(task)[:4]] or ["task"]}
 
 
 def _sides(request: str) -> tuple[str, str]:
