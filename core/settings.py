@@ -237,6 +237,11 @@ class Settings(BaseSettings):
         key = self.openai_api_key.get_secret_value() if self.openai_api_key is not None else ""
         return not key and not self.openai_base_url
 
+    @property
+    def action_mode(self) -> str:
+        """How agents act: "tools" (native tool calls) or "json"; the stand-in model always takes tools."""
+        return "tools" if self.simulated else self.model.action_mode
+
     @model_validator(mode="after")
     def _consistent(self) -> "Settings":
         _check_together(self)

@@ -212,3 +212,13 @@ DETECTORS = {
 def label(t: Translator, names: Mapping[str, str], value: str | None) -> str:
     """Name a value in the visitor's language; a value without a name is shown as it is."""
     return "–" if not value else t(names.get(value, value))
+
+
+FATES = {
+    "served": mark("In the prompt"),
+    "trimmed": mark("Cut by the token budget"),
+    "rank": mark("Others fit better"),
+    "candidates": mark("Enough candidates are in it"),
+    "mutex": mark("In conflict with a live or better fitting rule"),
+    "exclusion": mark("Its exclusion holds for this task"),
+}

@@ -34,6 +34,7 @@ def _navigation(app: Context, t: Translator) -> st.Page:
             st.Page("overview.py", title=t("Overview"), icon=":material/monitoring:", default=True),
             st.Page("review.py", title=review, icon=":material/fact_check:"),
             st.Page("library.py", title=t("Library"), icon=":material/library_books:"),
+            st.Page("preview.py", title=t("Preview"), icon=":material/preview:"),
             st.Page("episodes.py", title=t("Episodes"), icon=":material/forum:"),
             st.Page("loop.py", title=t("Loop"), icon=":material/autorenew:"),
         ]

@@ -23,7 +23,7 @@ LAYERS = (
     ("core.calibration", "core.embeddings", "core.environments", "core.llm"),
     ("core.episodes", "core.rules"),
     ("core.learning",),
-    ("core.curation", "core.views"),
+    ("core.curation", "core.preview", "core.views"),
     ("core.cli",),
     ("core.__main__",),
     ("pages",),
@@ -47,7 +47,7 @@ FORBIDDEN = (
 )
 """Who must not import what, and why."""
 
-MAY_IMPORT_ENVIRONMENTS = ("core.environments", "core.episodes", "core.learning", "app")
+MAY_IMPORT_ENVIRONMENTS = ("core.environments", "core.episodes", "core.learning", "core.preview", "app")
 
 
 @dataclass(frozen=True)

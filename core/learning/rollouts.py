@@ -176,12 +176,7 @@ class RolloutRunner:
 
     @cached_property
     def _stable(self) -> str:
-        return stable_part(self._factory(), self._mode)
-
-    @property
-    def _mode(self) -> str:
-        settings = self._bench.settings
-        return "tools" if settings.simulated else settings.model.action_mode
+        return stable_part(self._factory(), self._bench.settings.action_mode)
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -196,7 +191,7 @@ class RolloutRunner:
             seed=job.seed,
             temperature=settings.agent.learn_temperature if arm.learning else 0.0,
             max_turns=settings.agent.max_turns,
-            action_mode=self._mode,
+            action_mode=self._bench.settings.action_mode,
             round_number=self._round,
             advise=steps,
         )
@@ -223,7 +218,7 @@ class RolloutRunner:
         """Hash what an evaluation's outcome depends on besides task, seed and model: the stand-in may share a name."""
         settings = self._bench.settings
         model = settings.simulation.model_dump_json() if settings.simulated else settings.openai_base_url
-        parts = (prompt, model, self._mode, settings.agent.max_turns)
+        parts = (prompt, model, self._bench.settings.action_mode, settings.agent.max_turns)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def _episode(

@@ -28,8 +28,8 @@ from core.learning.snapshot import SnapshotMaker
 from core.learning.transitions import apply_transitions, gather_evidence, prune
 from core.learning.verdict import Verdict
 from core.rules.library import SYSTEM, Change
-from core.rules.utility import adapt_exploration, make_scorer
-from core.settings import ADJUSTABLE
+from core.rules.utility import Scorer, adapt_exploration, make_scorer
+from core.settings import ADJUSTABLE, Settings
 from core.tables import Lease, Round, Task
 
 PHASES = ("planned", "rolled_out", "reflected", "judged", "settled", "gated", "measured", "finished")
@@ -92,9 +92,7 @@ class RoundRunner:
         self._options = options
         self._change = Change(SYSTEM, bench.clock, round_number=number)
         with bench.database.read() as session:
-            scores = held_out_scores(session, bench.domain)
-        exploration = adapt_exploration(bench.settings.utility, scores)
-        self._scorer = make_scorer(bench.settings.utility, exploration, derive_seed(bench.settings.loop.seed, number))
+            self._scorer = scorer_of_round(session, bench.settings, bench.domain, number)
         self._maker = SnapshotMaker(bench.embedder, self._scorer, bench.settings.retrieval)
 
     def run(self) -> None:
@@ -237,6 +235,12 @@ def fail_round(database: Database, clock: Clock, number: int, error: str, values
         row.status, row.ended_at = "failed", clock()
         row.error, row.error_values = error, dict(values)
         session.add(row)
+
+
+def scorer_of_round(session: Session, settings: Settings, domain: str, number: int) -> Scorer:
+    """Return the scorer a round ranks rules with: its exploration follows the held-out score so far."""
+    exploration = adapt_exploration(settings.utility, held_out_scores(session, domain))
+    return make_scorer(settings.utility, exploration, derive_seed(settings.loop.seed, number))
 
 
 def held_out_scores(session: Session, environment: str) -> list[float]:

@@ -10,7 +10,7 @@ from core.db import Database
 from core.tables import Rule, SettingOverride
 from tests.pages.conftest import OpenPage
 
-PAGES = ("overview", "review", "library", "episodes", "loop")
+PAGES = ("overview", "review", "library", "preview", "episodes", "loop")
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -157,3 +157,26 @@ def test_an_unusable_database_is_said_plainly(open_page: OpenPage, monkeypatch: 
     at = open_page()
     assert not at.exception
     assert "cannot be opened" in at.error[0].value
+
+
+def test_a_typed_task_shows_its_prompt_and_why_each_rule_is_in_or_out(sample: Database, open_page: OpenPage) -> None:
+    at = open_page("preview")
+    assert not at.metric
+    at.text_area(key="preview_task").set_value("Error rates jumped right after the deploy of checkout").run()
+    assert not at.exception
+    assert not at.error
+    assert at.metric[0].label == "Rules in the prompt"
+    served = at.table[0].value
+    assert len(served) == int(at.metric[0].value) > 0
+    shown = at.code[-1].value
+    assert all(rule.split(",")[0].removeprefix("When ") in shown for rule in served["Rule"])
+    assert "Left out" in [one.value for one in at.subheader]
+
+
+def test_a_rule_says_its_effect_and_when_too_few_episodes_tell(sample: Database, open_page: OpenPage) -> None:
+    at = open_page("library", rule="rule_0000000000000002")
+    effects = at.tabs[1].table[0].value
+    assert list(effects["Metric"]) == [
+        "Task success rate", "Mean turns", "Tool-call error rate", "Rule-compliance rate"
+    ]  # fmt: skip
+    assert set(effects["What it says"]) == {"Too few to tell"}
