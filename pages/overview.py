@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.i18n import Translator
-from core.views.health import Gain, gain, health_rows
+from core.views.health import Gain, gain, health_rows, shrinking_gain
 from core.views.library import STATES, LibraryCounts, library_counts
 from core.views.review import queue
 from core.views.spend import Spend, spend
@@ -48,7 +48,8 @@ def _figures() -> None:
     app, t = context(), translator()
     with app.database.read() as session:
         rows, measured, costs = health_rows(session), gain(session), spend(session, now=app.clock())
-        counts = library_counts(session)
+        counts, shrinking = library_counts(session), shrinking_gain(session)
+    _gain_alert(t, shrinking)
     health_cards(t, rows)
     left, middle, right = st.columns(3)
     with left.container(border=True, height="stretch"):
@@ -58,6 +59,20 @@ def _figures() -> None:
     with right.container(border=True, height="stretch"):
         _library(t, counts)
     health_charts(t, rows)
+
+
+def _gain_alert(t: Translator, shrinking: list[Gain]) -> None:
+    if shrinking:
+        st.warning(
+            t(
+                "The gain by the rules has shrunk for {rounds} rounds in a row, from {first} to {last}. "
+                "Look in Library for rules that harm, and in Loop at what the last rounds changed.",
+                rounds=t.number(len(shrinking) - 1),
+                first=t.signed(shrinking[0].value),
+                last=t.signed(shrinking[-1].value),
+            ),
+            icon=":material/trending_down:",
+        )
 
 
 def _gain(t: Translator, measured: Gain | None) -> None:
@@ -82,7 +97,11 @@ def _gain(t: Translator, measured: Gain | None) -> None:
 
 
 def _spend(app: Context, t: Translator, costs: Spend) -> None:
-    st.metric(t("Spend"), t.money(costs.total.cost_usd), help=t("All model calls so far, from the ledger."))
+    unknown = costs.unknown_price_calls
+    total = None if unknown and not costs.total.cost_usd else costs.total.cost_usd
+    st.metric(t("Spend"), t.money(total), help=t("All model calls so far, from the ledger."))
+    if unknown:
+        st.caption(t("The price of {unknown} calls is unknown: they are not in the sum.", unknown=t.number(unknown)))
     limit = settings_now(app).budget.per_day_usd
     today = t.money(costs.today_usd)
     st.caption(

@@ -6,6 +6,7 @@ Reads aggregates only: no episode is loaded, whatever their number.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, case, func, select
@@ -16,6 +17,8 @@ from core.statistics import Interval, bootstrap_mean_of_counts, wilson
 from core.tables import Episode, Round, RuleUse
 
 METRICS = ("success_rate", "mean_turns", "tool_error_rate", "compliance_rate")
+
+_SHRINKING_ROUNDS = 3  # design section 8, step 5
 
 _Place = tuple[int | None, str, str]
 
@@ -104,6 +107,14 @@ def gain_by_round(session: Session, *, environment: str | None = None) -> list[G
     if environment is not None:
         query = query.where(col(Round.environment) == environment)
     return [_gain(number, figures) for number, figures in session.execute(query) if figures]
+
+
+def shrinking_gain(session: Session, *, environment: str | None = None) -> list[Gain]:
+    """Return the gains of the last rounds if each was smaller than the one before, three times in a row; else []."""
+    values = [one for one in gain_by_round(session, environment=environment) if one.value is not None]
+    last = values[-(_SHRINKING_ROUNDS + 1) :]
+    shrinks = all((b.value or 0.0) < (a.value or 0.0) for a, b in pairwise(last))
+    return last if len(last) > _SHRINKING_ROUNDS and shrinks else []
 
 
 def ablation_scores(session: Session, *, environment: str | None = None) -> tuple[HealthRow, HealthRow] | None:

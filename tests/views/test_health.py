@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from core.db import Database, open_database
 from core.tables import Episode, Round, Rule, RuleUse
-from core.views.health import Gain, HealthRow, ablation_scores, gain, gain_by_round, health_rows
+from core.views.health import Gain, HealthRow, ablation_scores, gain, gain_by_round, health_rows, shrinking_gain
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
@@ -205,6 +205,26 @@ def test_gain_is_the_newest_measured_one(database: Database) -> None:
     with database.read() as session:
         assert gain(session) == Gain(round=2, random_value=0.01, **FIGURES)  # type: ignore[arg-type]
         assert [(each.round, each.value) for each in gain_by_round(session)] == [(1, 0.1), (2, 0.2)]
+
+
+@pytest.mark.parametrize(
+    ("gains", "alert"),
+    [
+        ([0.5, 0.4, 0.3, 0.2], True),
+        ([0.1, 0.5, 0.4, 0.3, 0.2], True),
+        ([0.5, 0.4, 0.3], False),  # shrank twice only
+        ([0.5, 0.4, 0.4, 0.3], False),
+        ([0.5, 0.4, 0.3, 0.2, 0.25], False),
+        ([], False),
+    ],
+)
+def test_a_gain_that_shrinks_three_times_in_a_row_is_told(database: Database, gains: list[float], alert: bool) -> None:
+    with database.write() as session:
+        for number, value in enumerate(gains, 1):
+            session.add(make_round(number, gain={**FIGURES, "value": value}))
+        session.flush()
+        found = [one.value for one in shrinking_gain(session)]
+    assert found == (gains[-4:] if alert else [])
 
 
 def test_gain_of_another_environment_does_not_count(database: Database) -> None:
