@@ -3,20 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlmodel import Session, col, func, select
-
 from core.db import Database
 from core.embeddings import Embedder
 from core.environments.registry import environment_factory
 from core.episodes.system_prompt import stable_part
 from core.errors import UserError
-from core.learning.round import scorer_of_round
+from core.learning.round import next_round_number, scorer_of_round
 from core.learning.snapshot import SnapshotMaker
 from core.rules.prompt import Prompt, assemble, rule_budget
 from core.rules.retrieval import Hit, LeftOut
 from core.rules.wording import rule_text
 from core.settings import Settings
-from core.tables import Round
 from core.text import estimate_tokens
 
 
@@ -89,7 +86,7 @@ class Previewer:
         if not query.strip():
             raise UserError("Type a task first: the preview shows the prompt it would get.")
         with self._database.read() as session:
-            scorer = scorer_of_round(session, settings, domain, _next_round(session))
+            scorer = scorer_of_round(session, settings, domain, next_round_number(session))
             library = SnapshotMaker(self._embedder, scorer, settings.retrieval).current(session, domain)
         retrieval = library.retrieve(query)
         stable, limits = _stable(settings, domain), settings.retrieval
@@ -112,10 +109,6 @@ def _stable(settings: Settings, domain: str) -> str:
         return ""
     environment = environment_factory(name)()
     return stable_part(environment, settings.action_mode) if environment.name == domain else ""
-
-
-def _next_round(session: Session) -> int:
-    return (session.exec(select(func.max(col(Round.number)))).one() or 0) + 1
 
 
 def _retrieved(prompt: Prompt) -> Iterator[PreviewRow]:

@@ -11,6 +11,7 @@ import typer
 
 from core.cli.import_command import import_command
 from core.cli.plan_command import plan_command
+from core.cli.positions_command import positions_command
 from core.cli.report_command import report_command
 from core.cli.reset_command import reset_command
 from core.cli.run_command import run_command
@@ -42,6 +43,7 @@ app.command("run")(run_command)
 app.command("import")(import_command)
 app.command("report")(report_command)
 app.command("plan")(plan_command)
+app.command("check-positions")(positions_command)
 app.command("demo-reset")(reset_command)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from core.clock import Clock
 from core.control import LOOP
@@ -54,7 +54,7 @@ def start_round(bench: Bench, trigger: str) -> int:
         lease = session.get(Lease, LOOP)
         if lease is None or lease.owner != bench.owner:
             raise InterruptedRound
-        number = (session.exec(select(Round.number).order_by(col(Round.number).desc())).first() or 0) + 1
+        number = next_round_number(session)
         seed = derive_seed(settings.loop.seed, "round", number)
         plan: dict[str, Any] = {}
         if bench.make_environment is not None:
@@ -76,6 +76,11 @@ def start_round(bench: Bench, trigger: str) -> int:
             )
         )
     return number
+
+
+def next_round_number(session: Session) -> int:
+    """Return the number the next round will have; rounds of all domains count together."""
+    return (session.exec(select(func.max(Round.number))).one() or 0) + 1
 
 
 def open_round(session: Session) -> Round | None:

@@ -9,7 +9,6 @@ import pytest
 
 from core.db import open_database
 from core.environments.incidents import Incidents
-from core.environments.incidents_content import load_types
 from core.environments.protocol import TaskSpec
 from core.episodes.agent import RolloutPlan, run_episode
 from core.episodes.system_prompt import stable_part
@@ -18,6 +17,7 @@ from core.llm.build import build_client
 from core.llm.client import ModelClient
 from core.llm.simulated.transport import PrefixCache, SimulatedTransport
 from core.settings import SimulationSettings, load_settings
+from tests.support.right_rules import right_rules
 
 FAULTLESS = {"malformed_rate": 0.0, "rate_limit_rate": 0.0, "timeout_rate": 0.0}
 NUMBER_OF_TASKS = 90
@@ -32,20 +32,6 @@ def client(tmp_path: Path) -> ModelClient:
 @pytest.fixture(scope="module")
 def tasks() -> list[TaskSpec]:
     return random.Random(3).sample(list(Incidents().tasks()), NUMBER_OF_TASKS)
-
-
-def right_rules() -> dict[str, str]:
-    """One short rule a type, as a person who knows the world would write it."""
-    rules = {}
-    for name, kind in load_types().items():
-        place = kind.decisive[0]
-        evidence = next(e for e in kind.signatures.evidence if e in " ".join(place.texts[0].split()).lower())
-        symptoms = " or ".join(kind.signatures.alert)
-        rules[name] = (
-            f"When {symptoms}, and {place.tool} on the {place.component} shows {evidence}, "
-            f"apply {kind.remedy.name} on the {kind.remedy.component}, not {kind.wrong.name}."
-        )
-    return rules
 
 
 def success(client: ModelClient, tasks: list[TaskSpec], rules: dict[str, list[str]]) -> float:
