@@ -125,3 +125,6 @@ def _show_outcome(store: "Database") -> None:
             calls=t.number(figures["spend"]["calls"]),
         )
     )
+    unknown = figures["spend"]["unknown_price_calls"]
+    if unknown:
+        typer.echo(t("The price of {unknown} of these calls is unknown: they are not in the sum.", unknown=unknown))
