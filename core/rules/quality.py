@@ -164,7 +164,7 @@ def _check_hidden(draft: RuleContent) -> Iterator[Finding]:
 def _check_patterns(draft: RuleContent) -> Iterator[Finding]:
     shown = _shown_texts(draft)
     seen: set[tuple[str, str]] = set()
-    for text in _all_texts(draft):
+    for text in filter(None, _all_texts(draft)):
         for hit in find_hits(normalise(text)):
             if hit.detector == "single_case" and text not in shown:
                 continue
