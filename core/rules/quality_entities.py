@@ -5,8 +5,9 @@ national id numbers from python-stdnum. What none of them covers is in ``data/le
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from typing import Any
 
 from phonenumbers import Leniency, PhoneNumberMatcher
 from stdnum import iban, luhn
@@ -87,12 +88,9 @@ def _key_finders() -> tuple[_Find, ...]:
     from detect_secrets.plugins.base import RegexBasedDetector
     from detect_secrets.plugins.ip_public import IPPublicDetector
 
+    kinds: Iterable[type[Any]] = get_mapping_from_secret_type_to_class().values()
     # Addresses are matters of one case, not secrets, and have a pattern of their own.
-    kinds = [
-        kind
-        for kind in get_mapping_from_secret_type_to_class().values()
-        if issubclass(kind, RegexBasedDetector) and kind is not IPPublicDetector
-    ]
+    kinds = [kind for kind in kinds if issubclass(kind, RegexBasedDetector) and kind is not IPPublicDetector]
     return tuple(kind().analyze_string for kind in kinds)
 
 
