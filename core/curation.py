@@ -18,7 +18,7 @@ from core.calibration import Thresholds
 from core.clock import Clock
 from core.control import current_settings, set_control
 from core.db import Database
-from core.errors import UserError
+from core.errors import Messages, UserError
 from core.rules.conflict_records import live_conflicts, record_conflicts
 from core.rules.conflicts import find_conflicts
 from core.rules.library import Change, create_rule, edit_rule, get_rule, move_rule
@@ -300,9 +300,7 @@ def _check(draft: RuleContent, settings: Settings) -> None:
     """A person's text is held to the same standard, but for the confidence, which is a model's matter."""
     findings = [f for f in check_quality(draft, settings.rules) if f.detector != "confidence"]
     if findings:
-        raise UserError(
-            "The rule was not saved, your text is kept. {problems}", problems=" ".join(str(f) for f in findings)
-        )
+        raise UserError("The rule was not saved, your text is kept. {problems}", problems=Messages(findings))
 
 
 def _look_for_conflicts(desk: _Desk, rule: Rule) -> None:

@@ -4,6 +4,32 @@ Only the edges (a page, the command line, the HTTP API) turn an error into text,
 function; the message is therefore a template with its values kept apart.
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Message(Protocol):
+    """A text to be said in the reader's language: English with ``{name}`` places, and what goes into them."""
+
+    @property
+    def template(self) -> str:
+        """The key of the translation."""
+
+    @property
+    def values(self) -> Mapping[str, object]:
+        """What goes into the places; ``what`` is an English text with a translation of its own."""
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Several messages as one value of another one; as a string they are said in English."""
+
+    items: Sequence[Message]
+
+    def __str__(self) -> str:
+        return " ".join(item.template.format(**item.values) for item in self.items)
+
 
 class RulewrightError(Exception):
     """Root of both kinds.

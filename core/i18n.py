@@ -17,7 +17,7 @@ from typing import Any, Literal
 from babel import dates, numbers
 from babel.messages import mofile, pofile
 
-from core.errors import RulewrightError
+from core.errors import Messages, RulewrightError
 
 LANGUAGES = {"en": "English", "zh": "中文"}
 """Languages offered, each under its own name."""
@@ -70,12 +70,23 @@ class Translator:
 
     def error(self, error: RulewrightError) -> str:
         """Say an error in this language."""
-        return self(error.template, **error.values)
+        return self._say(error.template, error.values)
 
     def message(self, stored: Mapping[str, Any]) -> str:
-        """Say a stored message: ``template`` or ``message`` (English, with places) and its ``values``."""
+        """Say a stored message: ``template`` or ``message`` (English, with places) and its ``values``.
+
+        The value ``what`` is an English text with a translation of its own.
+        """
         template = str(stored.get("template") or stored.get("message") or "")
-        return self(template, **dict(stored.get("values") or {}))
+        return self._say(template, stored.get("values") or {})
+
+    def _say(self, template: str, values: Mapping[str, object]) -> str:
+        return self(template, **{name: self._value(name, value) for name, value in values.items()})
+
+    def _value(self, name: str, value: object) -> object:
+        if isinstance(value, Messages):
+            return " ".join(self._say(item.template, item.values) for item in value.items)
+        return self(value) if name == "what" and isinstance(value, str) else value
 
     def number(self, value: float | None, digits: int = 0) -> str:
         """Write a number with so many decimals; '–' for none."""

@@ -3,12 +3,16 @@
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import pairwise
 
 _CJK = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff"
 _UNIT = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:['’.-][^\W_{_CJK}]+)*")
 _CJK_RUN = re.compile(rf"[{_CJK}]+")
 _TOKEN_PIECE = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+|[^\w\s]")
 _HIDDEN_CATEGORIES = {"Cf", "Cc", "Co", "Cn"}
+# Letters and marks by category that leave a blank or nothing: fillers, an empty Braille cell, a joiner, and the
+# variation selectors, of which whole messages can be made.
+_BLANK = re.compile(r"[\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 def length_units(text: str) -> int:
@@ -44,11 +48,18 @@ def has_cjk(text: str) -> bool:
 
 
 def hidden_characters(text: str) -> list[str]:
-    """Name the characters a reader cannot see: zero-width, control, private use, direction marks."""
+    """Name the characters a reader cannot see: zero-width, blank, control, private use, direction marks.
+
+    The selector that asks for the coloured form of the symbol before it is no such character.
+    """
+    if text.isascii() and text.isprintable():
+        return []
     return [
         f"U+{ord(char):04X} {unicodedata.name(char, 'UNNAMED')}"
-        for char in text
-        if char not in "\n\t\r" and unicodedata.category(char) in _HIDDEN_CATEGORIES
+        for before, char in pairwise(" " + text)
+        if char not in "\n\t\r"
+        and (unicodedata.category(char) in _HIDDEN_CATEGORIES or _BLANK.match(char))
+        and not (char == "\ufe0f" and unicodedata.category(before) in ("So", "Sm", "Po"))
     ]
 
 

@@ -4,6 +4,7 @@ It judges the text alone; whether a rule helps is found out by verification and 
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,7 +20,17 @@ from core.text import clip, hidden_characters
 
 Severity = Literal["refuse", "shorten"]
 
-_MIXED_SCRIPT = re.compile(r"\w*(?:[a-zA-Z][\u0370-\u03bb\u03bd-\u052f]|[\u0370-\u03bb\u03bd-\u052f][a-zA-Z])\w*")
+# Greek and Cyrillic letters drawn like Latin ones; Δ, Ω, µ and the like are not among them.
+_ALIKE = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανοικρτυχϲϳЀ-ЁЅІЈАВЕКМНОРСТУХЬасеорухкмгпѕіјѐёһԁԛԝӏ"
+_MIXED_SCRIPT = re.compile(rf"\w*(?:[a-zA-Z][{_ALIKE}]|[{_ALIKE}][a-zA-Z])\w*")
+_ALL_ALIKE = re.compile(rf"\b[{_ALIKE}]{{2,}}\b")
+_OTHER_GREEK_CYRILLIC = re.compile(rf"(?![{_ALIKE}])[\u0386-\u03ab\u03ac-\u03bb\u03bd-\u03ce\u0400-\u052f]")
+_COVERED = re.compile(r"\w*(?:[\u0334-\u0338\u0488\u0489]|[\u0300-\u036f]{3})[\w\u0300-\u036f]*")
+_PLACEHOLDER = re.compile(
+    r"(?:n/?a|tbd|to ?do|none|null|待定|待补充|无|暂无|略|同上|x{3,}|\.{3}|…|<[^<>]*>|\[[^\[\]]*\]|\{[^{}]*\})[.。]?",
+    re.IGNORECASE,
+)
+_OPEN_BRACKET = re.compile(r"\([^()]*$")
 _TEMPLATES = {
     "single_case": "It is tied to one case: it names {what} ({text}). Say it for every case of the kind.",
     "secret": "It holds {what} ({text}). Rules must not carry secrets or personal data.",
@@ -74,13 +85,16 @@ def check_quality(draft: RuleContent, settings: RuleSettings) -> list[Finding]:
 
 def _check_empty(draft: RuleContent) -> Iterator[Finding]:
     for name in ("name", "condition", "action"):
-        if not re.search(r"\w", getattr(draft, name)):
+        text = getattr(draft, name).strip()
+        if not re.search(r"\w", text) or _PLACEHOLDER.fullmatch(text):
             yield Finding("empty", "The field {field} is empty.", {"field": name})
 
 
 def _check_unfinished(draft: RuleContent) -> Iterator[Finding]:
-    for text in (draft.condition, draft.action, draft.exclusion):
-        cut = _unfinished_end().search(normalise(text))
+    # A condition may end with the comma that its sentence goes on with.
+    for text in (draft.condition.rstrip(" ,，"), draft.action, draft.exclusion):
+        plain = normalise(text)
+        cut = _unfinished_end().search(plain) or _OPEN_BRACKET.search(plain)
         if cut is not None:
             template = "It breaks off at “{text}”. Write the sentence to its end."
             yield Finding("unfinished", template, {"text": cut.group()})
@@ -90,8 +104,12 @@ def _check_unfinished(draft: RuleContent) -> Iterator[Finding]:
 @cache
 def _unfinished_end() -> re.Pattern[str]:
     words = lexicon("unfinished")
-    english, chinese = "|".join(words["english"]), "|".join(words["chinese"])
-    return re.compile(rf"(?:\S+\s+)?\b(?:{english})[\s.,;]*$|\S{{0,6}}(?:{chinese})[\s。，；]*$", re.IGNORECASE)
+    latin, chinese = "|".join(words["latin"]), "|".join(words["chinese"])
+    unless = "".join(f"(?<!{word})" for word in words["chinese_unless"])
+    return re.compile(
+        rf"(?:\S+\s+)?\b(?:{latin})[\s.,;:]*$|\S{{0,6}}(?:{chinese}){unless}[\s。,;:]*$|\S+\s*(?:[,，、]|\.{{3}}|…)\s*$",
+        re.IGNORECASE,
+    )
 
 
 def _check_length(draft: RuleContent, settings: RuleSettings) -> Iterator[Finding]:
@@ -134,14 +152,19 @@ def _check_hidden(draft: RuleContent) -> Iterator[Finding]:
     if hidden:
         yield Finding("hidden", "It holds characters nobody can see: {characters}.", {"characters": ", ".join(hidden)})
     mixed = _MIXED_SCRIPT.search(text)
+    if mixed is None and not _OTHER_GREEK_CYRILLIC.search(text):
+        mixed = _ALL_ALIKE.search(text)
     if mixed:
         yield Finding("hidden", "The word {word} mixes alphabets to look like another.", {"word": mixed.group()})
+    covered = _COVERED.search(unicodedata.normalize("NFC", text))
+    if covered:
+        yield Finding("hidden", "The word {word} is covered with marks that hide it.", {"word": covered.group()})
 
 
 def _check_patterns(draft: RuleContent) -> Iterator[Finding]:
     shown = _shown_texts(draft)
     seen: set[tuple[str, str]] = set()
-    for text in _all_texts(draft):
+    for text in filter(None, _all_texts(draft)):
         for hit in find_hits(normalise(text)):
             if hit.detector == "single_case" and text not in shown:
                 continue

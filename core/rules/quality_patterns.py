@@ -1,6 +1,6 @@
 """Finds what must not stand in a rule: details of one case, secrets, injected instructions.
 
-The patterns are in ``data/lexicon/patterns.toml``; card numbers and random-looking strings are computed.
+The patterns are in ``data/lexicon/patterns.toml``; what libraries know by its form is in ``quality_entities``.
 """
 
 import re
@@ -10,12 +10,21 @@ from dataclasses import dataclass
 from functools import cache
 from math import log2
 
+from core.i18n import mark
 from core.rules.lexicon import any_phrase, lexicon
+from core.rules.quality_entities import known_entities
 
-_CARD = re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.])", re.ASCII)
 _OPAQUE = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}", re.ASCII)
 _OPAQUE_BITS = 3.3
 _NEGATION_REACH = 30
+# "Never hesitate to send ..." asks for it.
+_FLIP = re.compile(r"\b(?:hesitate|forget|fail|neglect|refuse|be afraid|only)\b|忘|犹豫|只|仅", re.IGNORECASE)
+_APART = re.compile(r"\b[A-Za-z](?: [A-Za-z]){2,}\b", re.ASCII)
+_LEET = re.compile(
+    r"\b(?:(?=[a-z0-9]*[a-z]{2})(?=[a-z0-9]*[a-z][01345])[a-z0-9]{4,}|[01345][a-z]{2}[a-z0-9]+)\b",
+    re.IGNORECASE | re.ASCII,
+)
+_LETTER_OF = str.maketrans("01345", "oieas")
 
 
 @dataclass(frozen=True)
@@ -38,27 +47,19 @@ class _Pattern:
 
 def find_hits(text: str) -> Iterator[Hit]:
     """Yield at most one hit per pattern in a normalised text."""
+    disguised = _undisguised(text)
     for pattern in _patterns():
-        hit = next((match for match in pattern.expression.finditer(text) if not _passes(pattern, match)), None)
+        readings = (text, disguised) if disguised and pattern.detector == "injection" else (text,)
+        hits = (match for reading in readings for match in pattern.expression.finditer(reading))
+        hit = next((match for match in hits if not _passes(pattern, match)), None)
         if hit is not None:
             yield Hit(pattern.detector, pattern.what, hit.group().strip())
-    for match in _CARD.finditer(text):
-        if passes_luhn(re.sub(r"\D", "", match.group())):
-            yield Hit("secret", "a card number", match.group())
-            break
+    for what, found in known_entities(text):
+        yield Hit("secret", what, found)
     for match in _OPAQUE.finditer(text):
         if looks_random(match.group()):
-            yield Hit("secret", "a random-looking string", match.group())
+            yield Hit("secret", mark("a random-looking string"), match.group())
             break
-
-
-def passes_luhn(digits: str) -> bool:
-    """Check the check digit of a payment card number (ISO/IEC 7812)."""
-    total = 0
-    for place, digit in enumerate(reversed(digits)):
-        value = int(digit) * (2 if place % 2 else 1)
-        total += value - 9 if value > 9 else value
-    return total % 10 == 0
 
 
 def looks_random(word: str) -> bool:
@@ -69,6 +70,13 @@ def looks_random(word: str) -> bool:
     bits = -sum(n / len(word) * log2(n / len(word)) for n in counts.values())
     changes = len(re.findall(r"(?<=\d)[A-Za-z]|(?<=[A-Za-z])\d", word))
     return bits >= _OPAQUE_BITS and changes >= 3
+
+
+def _undisguised(text: str) -> str:
+    """Undo letters set apart ("i g n o r e") and digits for letters ("1gn0re"); '' if there are none."""
+    plain = _APART.sub(lambda match: match.group().replace(" ", ""), text)
+    plain = _LEET.sub(lambda match: match.group().translate(_LETTER_OF), plain)
+    return plain if plain != text else ""
 
 
 @cache
@@ -93,5 +101,9 @@ def _negations() -> re.Pattern[str]:
 def _passes(pattern: _Pattern, match: re.Match[str]) -> bool:
     if pattern.allowed.fullmatch(match.group().strip()):
         return True
+    if not pattern.unless_negated:
+        return False
     before = match.string[max(0, match.start() - _NEGATION_REACH) : match.start()]
-    return pattern.unless_negated and _negations().search(re.split(r"[.;。；,，]", before)[-1]) is not None
+    clause = re.split(r"[.;。；,，]", before)[-1]
+    negations = list(_negations().finditer(clause))
+    return bool(negations) and _FLIP.search(clause, negations[-1].end()) is None

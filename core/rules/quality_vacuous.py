@@ -14,7 +14,7 @@ _CLAUSE_END = re.compile(
 )
 _CJK_CLAUSE_END = re.compile(r"[,.;:!?，。；：！？、\n]")
 _IDENTIFIER = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b|`[^`]+`|\b[a-z]+[A-Z][A-Za-z]+\b", re.ASCII)
-_WORD = re.compile(r"[a-z0-9][a-z0-9'%-]*", re.ASCII)
+_WORD = re.compile(r"[a-z0-9\u00df-\u024f][a-z0-9\u00df-\u024f'%-]*")
 _CJK_CHARACTER = re.compile(r"[\u3400-\u9fff]")
 _MIN_WORDS = 2
 _MIN_CJK_CHARACTERS = 3
@@ -24,7 +24,11 @@ def is_vacuous(action: str) -> bool:
     """Tell whether no clause of an action says anything that could be done or left undone."""
     text = normalise(action)
     if has_cjk(text):
+        if _phrases("zh", "sufficient").search(text):
+            return False
         return not any(_is_concrete_cjk(clause) for clause in _CJK_CLAUSE_END.split(text))
+    if _phrases("en", "sufficient").search(text):
+        return False
     return not any(_is_concrete(clause) for clause in _CLAUSE_END.split(text))
 
 
@@ -42,11 +46,12 @@ def _phrases(language: str, name: str) -> re.Pattern[str]:
 
 @cache
 def _words(name: str) -> frozenset[str]:
-    return frozenset(lexicon("vacuous")["en"][name])
+    words = frozenset(lexicon("vacuous")["en"][name])
+    return words | frozenset(lexicon("vacuous")["other"]["words"]) if name == "empty" else words
 
 
 def _is_concrete(clause: str) -> bool:
-    if _IDENTIFIER.search(clause) or _phrases("en", "sufficient").search(clause):
+    if _IDENTIFIER.search(clause):
         return True
     rest, attitudes = _phrases("en", "attitudes").subn(" ", clause)
     words = _WORD.findall(rest.lower())
@@ -58,7 +63,7 @@ def _is_concrete(clause: str) -> bool:
 
 
 def _is_concrete_cjk(clause: str) -> bool:
-    if _IDENTIFIER.search(clause) or _phrases("zh", "sufficient").search(clause):
+    if _IDENTIFIER.search(clause):
         return True
     rest, attitudes = _phrases("zh", "attitudes").subn("", clause)
     without_verbs, verbs = _phrases("zh", "verbs").subn("", rest)

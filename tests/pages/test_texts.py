@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from babel.messages import pofile
 
-from core.errors import UserError
+from core.errors import Messages, UserError
 from core.i18n import Translator, choose_language
+from core.rules.quality import Finding
 from tests.support.messages import ROOT, Text, texts_in_use
 
 CATALOGUE = ROOT / "data" / "locale" / "zh" / "LC_MESSAGES" / "rulewright.po"
@@ -135,6 +136,22 @@ def test_the_first_wish_that_is_offered_wins(wishes: tuple[str | None, ...], lan
 def test_rates_are_written_with_interval_and_n() -> None:
     assert Translator("en").interval(0.62, 0.49, 0.74, 60) == "0.62 (0.49–0.74, n = 60)"
     assert Translator("zh").interval(0.62, 0.49, 0.74, 60) == "0.62（0.49–0.74，n = 60）"
+
+
+def test_what_was_found_is_said_in_the_readers_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {
+        "It holds {what} ({text}).": "含有{what}（{text}）。",
+        "a seat": "座位",
+        "No. {problems}": "不行。{problems}",
+    }
+    t = Translator("zh")
+    monkeypatch.setattr(t._catalogue, "gettext", lambda text: texts.get(text, text))
+    finding = Finding("single_case", "It holds {what} ({text}).", {"what": "a seat", "text": "a seat"})
+    stored = {"template": finding.template, "values": finding.values}
+    assert t.message(stored) == "含有座位（a seat）。"
+    error = UserError("No. {problems}", problems=Messages([finding, finding]))
+    assert t.error(error) == "不行。含有座位（a seat）。 含有座位（a seat）。"
+    assert str(error) == "No. It holds a seat (a seat). It holds a seat (a seat)."
 
 
 def test_below_ten_is_too_few_to_tell() -> None:

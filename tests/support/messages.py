@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from core.rules.lexicon import lexicon
 from core.settings import ADJUSTABLE, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,6 +36,8 @@ def texts_in_use() -> dict[Text, str]:
         for path in sorted((ROOT / folder).rglob("*.py")):
             for text in _texts(ast.parse(path.read_text(encoding="utf-8"))):
                 found.setdefault(text, str(path.relative_to(ROOT)))
+    for pattern in lexicon("patterns")["pattern"]:
+        found.setdefault(Text(pattern["what"]), "data/lexicon/patterns.toml")
     for group in ADJUSTABLE:
         for name, field in type(getattr(Settings(_env_file=None), group)).model_fields.items():
             found.setdefault(Text(field.description or name), f"core/settings.py {group}.{name}")
