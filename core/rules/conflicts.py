@@ -111,7 +111,7 @@ def contradict(a: RuleContent, b: RuleContent) -> bool:
     if conditions_exclude(a, b) or _by_lexicon(a, "", b, alike=True) is not None:
         return True
     opposition = find_opposition(a, b)
-    return opposition is not None and (opposition.kind == "polarity" or opposition.sure)
+    return opposition is not None and (opposition.kind != "antonym" or opposition.sure)
 
 
 def suggest(a: Rule, b: Rule) -> Suggestion:
@@ -174,6 +174,7 @@ def _by_polarity(new: RuleContent, other_id: str, other: RuleContent) -> Conflic
     template = {
         "polarity": "In the same case one asks for what the other prohibits: “{new}” against “{other}”.",
         "antonym": "In the same case they ask for opposite acts: “{new}” against “{other}”.",
+        "order": "In the same case they ask for the same steps in opposite orders: “{new}” against “{other}”.",
     }[opposition.kind]
     values: dict[str, object] = {"new": clip(new.action, _SHOWN), "other": clip(other.action, _SHOWN)}
     return ConflictFinding(other_id, "polarity", template, values, hard=opposition.sure)

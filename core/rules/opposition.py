@@ -11,7 +11,8 @@ from typing import Literal
 
 from core.rules.lexicon import any_phrase, lexicon, normalise
 from core.rules.polarity import Directive, directives, is_negated
-from core.rules.terms import jaccard, overlap, terms
+from core.rules.order import orders_agree, orders_oppose
+from core.rules.terms import jaccard, overlap, shared, terms
 from core.rules.wording import condition_text
 from core.tables.rules import RuleContent
 
@@ -28,13 +29,12 @@ class Opposition:
     """Two directives that cannot both be followed.
 
     Attributes:
-        kind: "polarity" (one prescribes what the other prohibits) or "antonym" (opposite acts).
-        acts: the acts concerned, the first rule's first.
+        kind: "polarity" (one prescribes what the other prohibits), "antonym" (opposite acts) or "order" (the
+            same steps the other way round).
         sure: both hold without reservation, for the same objects.
     """
 
-    kind: Literal["polarity", "antonym"]
-    acts: tuple[str, str]
+    kind: Literal["polarity", "antonym", "order"]
     sure: bool
 
 
@@ -64,6 +64,10 @@ def conditions_exclude(a: RuleContent, b: RuleContent) -> bool:
 
 def find_opposition(a: RuleContent, b: RuleContent) -> Opposition | None:
     """Find the surest opposition between two actions, whatever their conditions; None if they agree."""
+    if orders_oppose(a.action, b.action):
+        return Opposition("order", sure=True)
+    if orders_agree(a.action, b.action):
+        return None
     found = list(_oppositions(directives(a.action), directives(b.action)))
     return max(found, key=lambda opposition: opposition.sure, default=None)
 
@@ -73,13 +77,15 @@ def are_reconciled(a: RuleContent, b: RuleContent) -> bool:
 
     "Do not restart before reading the logs" goes with "read the logs, then restart".
     """
+    if orders_agree(a.action, b.action):
+        return True
     first, second = directives(a.action), directives(b.action)
     return any(_is_met(held, first, second) for held in first) or any(_is_met(held, second, first) for held in second)
 
 
 def same_objects(a: frozenset[str], b: frozenset[str]) -> bool:
     """Tell whether two sets of objects may be the same; one that names none may mean any."""
-    return not a or not b or overlap(a, b) >= _SAME_OBJECTS
+    return not a or not b or shared(a, b) >= _SAME_OBJECTS
 
 
 def _condition_terms(rule: RuleContent) -> tuple[str, ...]:
@@ -90,12 +96,14 @@ def _oppositions(first: tuple[Directive, ...], second: tuple[Directive, ...]) ->
     for a in first:
         for b in second:
             kind = _opposed(a, b)
+            if a.conditional and b.conditional:
+                continue  # both hold the act back
             if kind is None or _is_met(a, first, second) or _is_met(b, second, first):
                 continue
             if kind == "antonym" and (_says(second, a) or _says(first, b)):
                 continue  # both rules ask for both
             named = bool(a.objects and b.objects) or a.objects == b.objects
-            yield Opposition(kind, (a.act, b.act), named and not (a.conditional or b.conditional))
+            yield Opposition(kind, named and not (a.conditional or b.conditional))
 
 
 def _opposed(a: Directive, b: Directive) -> Literal["polarity", "antonym"] | None:

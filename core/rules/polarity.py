@@ -21,8 +21,16 @@ _CJK_SUBORDINATE = re.compile(
     r"(?P<lead>.*?)(?P<held>[^，。；]+?)(?:之前|以前|之后|以后|(?<![当目提])前(?=先|要|应|必须|务必|需|不|$)|(?<!之)后(?=再|才|立即|$))(?P<main>.*)"
 )
 _CJK_REQUIREMENT = re.compile(
-    r".*?(?:未经|不经|没有经过)(?P<first>.+?)(?:，)?(?:不得|不要|不能|不可|禁止|不应|切勿)(?P<held>.+)"
+    r".*?(?:未经|不经|没有经过|没有|除非|未)(?P<first>.+?)(?:否则|不然|就)?(?:不得|不要|不能|不可|禁止|不应|切勿|别)(?P<held>.+)"
 )
+_CJK_ONLY_AFTER = re.compile(r"(?:只有|必须)?(?P<first>.+?)(?:之后|以后|后|时)?(?:才能|才可以?|方可|才)(?P<held>.+)")
+_CJK_UNLESS = re.compile(r"除非(?P<first>.+?)(?:否则|不然)(?P<held>.+)")
+# A comma inside these would part what belongs together.
+_CJK_JOINED = re.compile(r"((?:除非|没有|未经|只有)[^，,。；;]+)[，,](?=否则|不然|就|才|不得|不要|不能|不可|禁止|切勿)")
+# "Never leave it unchecked" asks for the check.
+_LEFT_UNDONE = re.compile(r"\b(?:do not|don't|never|must not)\s+leave\s+(?P<what>[^,.;]*?)\s*\bun(?P<done>\w+ed)\b", re.I)
+# "不" makes a prohibition of any verb, apart from the words it is only a part of.
+_CJK_NOT = re.compile(r"不(?![仅只断同足久过良明对光单少论管如了得一利])(?=[\u3400-\u9fff]{2})")
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ class Directive:
 @lru_cache(maxsize=20_000)
 def directives(text: str) -> tuple[Directive, ...]:
     """Read the directives of an action, in their order."""
-    found = [directive for clause in clauses(text) for directive in _read_clause(clause) if directive.terms]
+    found = [directive for clause in clauses(_affirmed(text)) for directive in _read_clause(clause) if directive.terms]
     return tuple(more for directive in found for more in _with_refused_act(directive))
 
 
@@ -68,6 +76,12 @@ def clauses(text: str) -> list[str]:
 def is_negated(condition: str) -> bool:
     """Tell whether a condition says that something is not so."""
     return _cues("negations", "condition_negations").search(normalise(condition)) is not None
+
+
+def _affirmed(text: str) -> str:
+    """Take out negations that prohibit nothing: "do not only X" and "do not forget to X" ask for X."""
+    text = _LEFT_UNDONE.sub(r"\g<done> \g<what>", _CJK_JOINED.sub(r"\1", normalise(text)))
+    return _cues("no_prohibition").sub(" ", text)
 
 
 @cache
@@ -87,6 +101,7 @@ def _read_clause(clause: str) -> Iterator[Directive]:
         return
     negation = _cues("negations").search(clause)
     if has_cjk(clause):
+        negation = negation or _CJK_NOT.search(clause)
         yield from _read_cjk(clause, negation)
     else:
         yield from _read_english(clause, negation)
@@ -98,7 +113,10 @@ def _read_english(clause: str, negation: re.Match[str] | None) -> Iterator[Direc
         negation = None  # the negation belongs to the subordinate clause
     main = clause[: subordinate.start()] if subordinate else clause
     if negation is None:
-        yield Directive(1, terms(main))
+        only = subordinate is not None and subordinate.group().lower() in lexicon("polarity")["only"]
+        yield Directive(1, terms(main), conditional=only)
+        if only and subordinate:
+            yield Directive(1, terms(clause[subordinate.end() :]))
         return
     if negation.group().lower() in ("without", "never without"):
         yield Directive(1, terms(main[: negation.start()]))
@@ -122,6 +140,15 @@ def _with_refused_act(directive: Directive) -> Iterator[Directive]:
 
 
 def _read_cjk(clause: str, negation: re.Match[str] | None) -> Iterator[Directive]:
+    unless = _CJK_UNLESS.fullmatch(clause)
+    if negation is None and unless:
+        yield Directive(1, terms(unless["held"]), conditional=True)
+        return
+    only = _CJK_ONLY_AFTER.fullmatch(clause)
+    if negation is None and only:
+        yield Directive(1, terms(only["held"]), conditional=True)
+        yield Directive(1, terms(only["first"]))
+        return
     if negation is None:
         held = _CJK_SUBORDINATE.fullmatch(clause)
         yield Directive(1, terms(held["main"]) if held and held["main"] else terms(clause))

@@ -49,6 +49,13 @@ def jaccard(a: Collection[str], b: Collection[str]) -> float:
     return len(first & second) / len(union) if union else 0.0
 
 
+def shared(a: Collection[str], b: Collection[str]) -> float:
+    """As ``overlap``; across the languages only the terms that the lexicon knows in both are compared."""
+    if any(map(has_cjk, a)) != any(map(has_cjk, b)):
+        a, b = _known().intersection(a), _known().intersection(b)
+    return overlap(a, b)
+
+
 def stem(word: str) -> str:
     """Cut the endings of an English word so that its usual forms meet; not a dictionary form."""
     if len(word) > 4 and word.endswith("ies"):
@@ -69,6 +76,11 @@ def stem(word: str) -> str:
 @cache
 def _known_acts() -> frozenset[str]:
     return frozenset(lexicon("polarity")["actions"])
+
+
+@cache
+def _known() -> frozenset[str]:
+    return frozenset((*lexicon("polarity")["actions"], *lexicon("polarity")["objects"]))
 
 
 @cache
