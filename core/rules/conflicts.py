@@ -19,6 +19,7 @@ from core.rules.lexicon import lexicon
 from core.rules.opposition import (
     are_reconciled,
     conditions_alike,
+    conditions_differ_in_a_word,
     conditions_exclude,
     find_opposition,
     same_objects,
@@ -154,7 +155,9 @@ def _compare(
     finding = _by_lexicon(new, other_id, other, alike)
     if finding is None and alike:
         finding = _by_polarity(new, other_id, other)
-    return None if finding is None or conditions_exclude(new, other) else finding
+    if finding is None or conditions_exclude(new, other) or conditions_differ_in_a_word(new, other):
+        return None
+    return finding
 
 
 def _by_lexicon(new: RuleContent, other_id: str, other: RuleContent, alike: bool) -> ConflictFinding | None:

@@ -12,15 +12,20 @@ from typing import Literal
 from core.rules.lexicon import any_phrase, lexicon, normalise
 from core.rules.polarity import Directive, directives, is_negated
 from core.rules.order import orders_agree, orders_oppose
-from core.rules.terms import jaccard, overlap, shared, terms
+from core.rules.terms import acts, jaccard, overlap, shared, terms
 from core.rules.wording import condition_text
 from core.tables.rules import RuleContent
+from core.text import has_cjk
 
 _ALIKE_JACCARD = 0.5
 _ALIKE_OVERLAP = 0.8
 _NEGATED_JACCARD = 0.5
 _CARVED_OUT = 0.6
 _SAME_OBJECTS = 0.5
+_LONGEST_DIFFERENCE = 3
+_LEAST_COMMON = 3
+_ARTICLES = frozenset({"a", "an", "the"})
+_PIECE = re.compile(r"[a-z0-9'-]+|[\u3400-\u9fff]")
 _EVERYWHERE = frozenset({"user", "service"})
 
 
@@ -60,6 +65,27 @@ def conditions_exclude(a: RuleContent, b: RuleContent) -> bool:
     if is_negated(first) != is_negated(second) and jaccard(terms(first), terms(second)) >= _NEGATED_JACCARD:
         return True
     return _carves_out(a.exclusion, second) or _carves_out(b.exclusion, first)
+
+
+def conditions_differ_in_a_word(a: RuleContent, b: RuleContent) -> bool:
+    """Tell whether two conditions are the same text but for one piece, which makes another case of it.
+
+    "A test fails on the main branch" and "a test fails on a feature branch". Two wordings of one case rarely
+    differ in a single place, unless by words that the lexicon knows as the same.
+    """
+    first, second = _PIECE.findall(condition_text(a).lower()), _PIECE.findall(condition_text(b).lower())
+    first, second = ([piece for piece in text if piece not in _ARTICLES] for text in (first, second))
+    shorter = min(len(first), len(second))
+    start = next((at for at in range(shorter) if first[at] != second[at]), shorter)
+    end = next((at for at in range(shorter - start) if first[-1 - at] != second[-1 - at]), shorter - start)
+    only_first, only_second = first[start : len(first) - end], second[start : len(second) - end]
+    if not only_first or not only_second or max(len(only_first), len(only_second)) > _LONGEST_DIFFERENCE:
+        return False
+    if start + end < max(_LEAST_COMMON, len(only_first), len(only_second)):
+        return False
+    gap = "" if has_cjk(condition_text(a)) else " "
+    mine, theirs = terms(gap.join(only_first)), terms(gap.join(only_second))
+    return bool(mine and theirs) and set(mine) != set(theirs) and not acts((*mine, *theirs))
 
 
 def find_opposition(a: RuleContent, b: RuleContent) -> Opposition | None:
@@ -109,8 +135,13 @@ def _oppositions(first: tuple[Directive, ...], second: tuple[Directive, ...]) ->
 def _opposed(a: Directive, b: Directive) -> Literal["polarity", "antonym"] | None:
     if a.polarity != b.polarity:
         return "polarity" if a.act == b.act and same_objects(a.objects, b.objects) else None
-    antonyms = frozenset((a.act, b.act)) in _antonyms()
-    return "antonym" if a.polarity == 1 and antonyms and same_objects(a.objects, b.objects) else None
+    if a.polarity != 1:
+        return None
+    mine, theirs = acts(a.terms), acts(b.terms)
+    for pair in ((x, y) for x in mine - theirs for y in theirs - mine):
+        if frozenset(pair) in _antonyms() and same_objects(a.objects.difference(pair), b.objects.difference(pair)):
+            return "antonym"
+    return None
 
 
 def _is_met(held: Directive, own: tuple[Directive, ...], other: tuple[Directive, ...]) -> bool:

@@ -29,6 +29,8 @@ _CJK_UNLESS = re.compile(r"除非(?P<first>.+?)(?:否则|不然)(?P<held>.+)")
 _CJK_JOINED = re.compile(r"((?:除非|没有|未经|只有)[^，,。；;]+)[，,](?=否则|不然|就|才|不得|不要|不能|不可|禁止|切勿)")
 # "Never leave it unchecked" asks for the check.
 _LEFT_UNDONE = re.compile(r"\b(?:do not|don't|never|must not)\s+leave\s+(?P<what>[^,.;]*?)\s*\bun(?P<done>\w+ed)\b", re.I)
+# "Reveal no details", "take no further action".
+_VERB_NO = re.compile(r"\s*\w+\s+no\s", re.I)
 # "不" makes a prohibition of any verb, apart from the words it is only a part of.
 _CJK_NOT = re.compile(r"不(?![仅只断同足久过良明对光单少论管如了得一利])(?=[\u3400-\u9fff]{2})")
 
@@ -51,7 +53,7 @@ class Directive:
     def act(self) -> str:
         """The act it is about: the first known one that says something by itself, else the first term."""
         known = acts(self.terms)
-        generic = lexicon("polarity")["generic"]["acts"]
+        generic = (*lexicon("polarity")["generic"]["acts"], *lexicon("polarity")["qualities"])
         ordered = [term for term in self.terms if term in known]
         return next((term for term in ordered if term not in generic), (ordered or self.terms)[0])
 
@@ -70,7 +72,8 @@ def directives(text: str) -> tuple[Directive, ...]:
 
 def clauses(text: str) -> list[str]:
     """Split a text at punctuation and at "and", "then", "but"."""
-    return [clause.strip() for clause in _CLAUSE_END.split(normalise(text)) if clause.strip()]
+    joined = _CJK_JOINED.sub(r"\1", normalise(text))
+    return [clause.strip() for clause in _CLAUSE_END.split(joined) if clause.strip()]
 
 
 def is_negated(condition: str) -> bool:
@@ -80,7 +83,7 @@ def is_negated(condition: str) -> bool:
 
 def _affirmed(text: str) -> str:
     """Take out negations that prohibit nothing: "do not only X" and "do not forget to X" ask for X."""
-    text = _LEFT_UNDONE.sub(r"\g<done> \g<what>", _CJK_JOINED.sub(r"\1", normalise(text)))
+    text = _LEFT_UNDONE.sub(r"\g<done> \g<what>", normalise(text))
     return _cues("no_prohibition").sub(" ", text)
 
 
@@ -112,6 +115,10 @@ def _read_english(clause: str, negation: re.Match[str] | None) -> Iterator[Direc
     if subordinate and negation and negation.start() > subordinate.start():
         negation = None  # the negation belongs to the subordinate clause
     main = clause[: subordinate.start()] if subordinate else clause
+    nothing = _VERB_NO.match(main)
+    if negation is None and nothing:
+        yield Directive(-1, terms(main))
+        return
     if negation is None:
         only = subordinate is not None and subordinate.group().lower() in lexicon("polarity")["only"]
         yield Directive(1, terms(main), conditional=only)

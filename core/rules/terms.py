@@ -13,6 +13,7 @@ from core.text import has_cjk
 
 _PIECE = re.compile(r"[a-z0-9]+(?:'[a-z]+)?|[\u3400-\u9fff]+")
 _LONGEST_PHRASE = 5
+_GROUPS = ("actions", "qualities", "objects")
 
 
 @lru_cache(maxsize=50_000)
@@ -75,19 +76,19 @@ def stem(word: str) -> str:
 
 @cache
 def _known_acts() -> frozenset[str]:
-    return frozenset(lexicon("polarity")["actions"])
+    return frozenset((*lexicon("polarity")["actions"], *lexicon("polarity")["qualities"]))
 
 
 @cache
 def _known() -> frozenset[str]:
-    return frozenset((*lexicon("polarity")["actions"], *lexicon("polarity")["objects"]))
+    return _known_acts().union(lexicon("polarity")["objects"])
 
 
 @cache
 def _english_phrases() -> dict[tuple[str, ...], str]:
     return {
         tuple(stem(word) for word in phrase.lower().split()): name
-        for group in ("actions", "objects")
+        for group in _GROUPS
         for name, phrases in lexicon("polarity")[group].items()
         for phrase in phrases
         if not has_cjk(phrase)
@@ -98,7 +99,7 @@ def _english_phrases() -> dict[tuple[str, ...], str]:
 def _cjk_phrases() -> tuple[re.Pattern[str], dict[str, str]]:
     names = {
         phrase: name
-        for group in ("actions", "objects")
+        for group in _GROUPS
         for name, phrases in lexicon("polarity")[group].items()
         for phrase in phrases
         if has_cjk(phrase)
