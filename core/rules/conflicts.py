@@ -111,8 +111,7 @@ def contradict(a: RuleContent, b: RuleContent) -> bool:
     """Tell whether two rules may never be merged: opposite acts, or conditions that exclude each other."""
     if conditions_exclude(a, b) or _by_lexicon(a, "", b, alike=True) is not None:
         return True
-    opposition = find_opposition(a, b)
-    return opposition is not None and (opposition.kind != "antonym" or opposition.sure)
+    return find_opposition(a, b) is not None
 
 
 def suggest(a: Rule, b: Rule) -> Suggestion:

@@ -12,7 +12,7 @@ from typing import Literal
 from core.rules.lexicon import any_phrase, lexicon, normalise
 from core.rules.polarity import Directive, directives, is_negated
 from core.rules.order import orders_agree, orders_oppose
-from core.rules.terms import acts, jaccard, overlap, shared, terms
+from core.rules.terms import acts, comparable, jaccard, overlap, terms
 from core.rules.wording import condition_text
 from core.tables.rules import RuleContent
 from core.text import has_cjk
@@ -83,9 +83,11 @@ def conditions_differ_in_a_word(a: RuleContent, b: RuleContent) -> bool:
         return False
     if start + end < max(_LEAST_COMMON, len(only_first), len(only_second)):
         return False
+    if frozenset((" ".join(only_first), " ".join(only_second))) in _contrary_words():
+        return True
     gap = "" if has_cjk(condition_text(a)) else " "
     mine, theirs = terms(gap.join(only_first)), terms(gap.join(only_second))
-    return bool(mine and theirs) and set(mine) != set(theirs) and not acts((*mine, *theirs))
+    return bool(mine and theirs) and set(mine) != set(theirs)
 
 
 def find_opposition(a: RuleContent, b: RuleContent) -> Opposition | None:
@@ -106,12 +108,17 @@ def are_reconciled(a: RuleContent, b: RuleContent) -> bool:
     if orders_agree(a.action, b.action):
         return True
     first, second = directives(a.action), directives(b.action)
-    return any(_is_met(held, first, second) for held in first) or any(_is_met(held, second, first) for held in second)
+    return any(
+        held.polarity == -1 and _is_met(held, own, other)
+        for own, other in ((first, second), (second, first))
+        for held in own
+    )
 
 
 def same_objects(a: frozenset[str], b: frozenset[str]) -> bool:
     """Tell whether two sets of objects may be the same; one that names none may mean any."""
-    return not a or not b or shared(a, b) >= _SAME_OBJECTS
+    first, second = comparable(a, b)
+    return not first or not second or overlap(first, second) >= _SAME_OBJECTS
 
 
 def _condition_terms(rule: RuleContent) -> tuple[str, ...]:
@@ -121,43 +128,51 @@ def _condition_terms(rule: RuleContent) -> tuple[str, ...]:
 def _oppositions(first: tuple[Directive, ...], second: tuple[Directive, ...]) -> Iterator[Opposition]:
     for a in first:
         for b in second:
-            kind = _opposed(a, b)
             if a.conditional and b.conditional:
                 continue  # both hold the act back
-            if kind is None or _is_met(a, first, second) or _is_met(b, second, first):
+            if _is_met(a, first, second) or _is_met(b, second, first):
                 continue
-            if kind == "antonym" and (_says(second, a) or _says(first, b)):
-                continue  # both rules ask for both
-            named = bool(a.objects and b.objects) or a.objects == b.objects
-            yield Opposition(kind, named and not (a.conditional or b.conditional))
+            kind = _opposed(a, b, first, second)
+            if kind is not None:
+                named = bool(a.objects and b.objects) or a.objects == b.objects
+                yield Opposition(kind, named and not (a.conditional or b.conditional))
 
 
-def _opposed(a: Directive, b: Directive) -> Literal["polarity", "antonym"] | None:
+def _opposed(
+    a: Directive, b: Directive, first: tuple[Directive, ...], second: tuple[Directive, ...]
+) -> Literal["polarity", "antonym"] | None:
     if a.polarity != b.polarity:
         return "polarity" if a.act == b.act and same_objects(a.objects, b.objects) else None
     if a.polarity != 1:
         return None
     mine, theirs = acts(a.terms), acts(b.terms)
-    for pair in ((x, y) for x in mine - theirs for y in theirs - mine):
-        if frozenset(pair) in _antonyms() and same_objects(a.objects.difference(pair), b.objects.difference(pair)):
+    for x, y in ((x, y) for x in mine - theirs for y in theirs - mine if frozenset((x, y)) in _antonyms()):
+        things = frozenset(a.terms) - {x, y}, frozenset(b.terms) - {x, y}
+        both = _asks_for(second, x, things[0]) or _asks_for(first, y, things[1])
+        if same_objects(*things) and not both:
             return "antonym"
     return None
 
 
 def _is_met(held: Directive, own: tuple[Directive, ...], other: tuple[Directive, ...]) -> bool:
-    """Tell whether the other rule does first what a conditional prohibition asks for."""
+    """Tell whether the other rule does first what a conditional directive asks for."""
     if not held.conditional:
         return False
-    asked = [directive for directive in own if directive.polarity == 1]
+    asked = [directive for directive in own if directive.polarity == 1 and directive is not held]
     done = [directive for directive in other if directive.polarity == 1]
     return any(a.act == d.act and same_objects(a.objects, d.objects) for a in asked for d in done)
 
 
-def _says(rule: tuple[Directive, ...], wanted: Directive) -> bool:
+def _asks_for(rule: tuple[Directive, ...], act: str, things: frozenset[str]) -> bool:
     return any(
-        wanted.act == said.act and wanted.polarity == said.polarity and same_objects(wanted.objects, said.objects)
+        said.polarity == 1 and act in said.terms and same_objects(things, frozenset(said.terms) - {act})
         for said in rule
     )
+
+
+@cache
+def _contrary_words() -> frozenset[frozenset[str]]:
+    return frozenset(frozenset(pair) for pair in lexicon("polarity")["contrary_words"])
 
 
 @cache

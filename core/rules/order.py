@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from core.rules.lexicon import normalise
-from core.rules.terms import shared, terms
+from core.rules.terms import comparable, overlap, terms
 
 _SAME_STEP = 0.5
 _NOT = r"(?:do not|don't|never|must not|should not|cannot)"
@@ -82,7 +82,7 @@ def _alike(a: frozenset[str], b: frozenset[str], to_a: frozenset[str], to_b: fro
     """Likeness of two pairs of steps, 0 unless both steps are alike."""
     # What both steps share ("deploy the code", "test the code") tells neither from the other.
     a, b, to_a, to_b = _apart(a, b) + _apart(to_a, to_b)
-    likeness = min(shared(a, to_a), shared(b, to_b))
+    likeness = min(overlap(*comparable(a, to_a)), overlap(*comparable(b, to_b)))
     return likeness if likeness >= _SAME_STEP else 0.0
 
 

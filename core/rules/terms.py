@@ -50,11 +50,12 @@ def jaccard(a: Collection[str], b: Collection[str]) -> float:
     return len(first & second) / len(union) if union else 0.0
 
 
-def shared(a: Collection[str], b: Collection[str]) -> float:
-    """As ``overlap``; across the languages only the terms that the lexicon knows in both are compared."""
-    if any(map(has_cjk, a)) != any(map(has_cjk, b)):
-        a, b = _known().intersection(a), _known().intersection(b)
-    return overlap(a, b)
+def comparable(a: Collection[str], b: Collection[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return what can be compared of two sets: across the languages, the terms that the lexicon knows in both."""
+    first, second = frozenset(a), frozenset(b)
+    if any(map(has_cjk, first)) == any(map(has_cjk, second)):
+        return first, second
+    return first & _known(), second & _known()
 
 
 def stem(word: str) -> str:
