@@ -8,7 +8,7 @@ is resolved, is the library's business.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Literal
 
@@ -49,7 +49,7 @@ class ConflictFinding:
         detector: which detector found it.
         template: evidence, English text with ``{name}`` places, the key of its translation.
         values: what goes into the places.
-        hard: certain enough to stand without the model's judgement.
+        hard: certain enough to stand without the model's judgement; never so across the languages.
     """
 
     other_id: str
@@ -156,7 +156,7 @@ def _compare(
         finding = _by_polarity(new, other_id, other)
     if finding is None or conditions_exclude(new, other) or conditions_differ_in_a_word(new, other):
         return None
-    return finding
+    return replace(finding, hard=finding.hard and not mixed)
 
 
 def _by_lexicon(new: RuleContent, other_id: str, other: RuleContent, alike: bool) -> ConflictFinding | None:

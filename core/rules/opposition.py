@@ -47,10 +47,10 @@ def conditions_alike(a: RuleContent, b: RuleContent, cosine: float, threshold: f
     """Tell whether two rules have the same condition: near in meaning, or nearly the same words."""
     if cosine >= threshold:
         return True
-    first, second = _condition_terms(a), _condition_terms(b)
+    first, second = comparable(_condition_terms(a), _condition_terms(b))
     if jaccard(first, second) >= _ALIKE_JACCARD:
         return True
-    return min(len(set(first)), len(set(second))) > 1 and overlap(first, second) >= _ALIKE_OVERLAP
+    return min(len(first), len(second)) > 1 and overlap(first, second) >= _ALIKE_OVERLAP
 
 
 def conditions_exclude(a: RuleContent, b: RuleContent) -> bool:

@@ -50,12 +50,16 @@ class Order:
 
 def orders_oppose(a: str, b: str) -> bool:
     """Tell whether two actions want the same two steps in opposite orders."""
-    return any(_alike(x.early, x.late, y.late, y.early) > _alike(x.early, x.late, y.early, y.late) for x, y in _both(a, b))
+    return any(
+        _alike(x.early, x.late, y.late, y.early) > _alike(x.early, x.late, y.early, y.late) for x, y in _both(a, b)
+    )
 
 
 def orders_agree(a: str, b: str) -> bool:
     """Tell whether two actions want the same two steps in the same order."""
-    return any(_alike(x.early, x.late, y.early, y.late) > _alike(x.early, x.late, y.late, y.early) for x, y in _both(a, b))
+    return any(
+        _alike(x.early, x.late, y.early, y.late) > _alike(x.early, x.late, y.late, y.early) for x, y in _both(a, b)
+    )
 
 
 @lru_cache(maxsize=20_000)

@@ -28,7 +28,9 @@ _CJK_UNLESS = re.compile(r"除非(?P<first>.+?)(?:否则|不然)(?P<held>.+)")
 # A comma inside these would part what belongs together.
 _CJK_JOINED = re.compile(r"((?:除非|没有|未经|只有)[^，,。；;]+)[，,](?=否则|不然|就|才|不得|不要|不能|不可|禁止|切勿)")
 # "Never leave it unchecked" asks for the check.
-_LEFT_UNDONE = re.compile(r"\b(?:do not|don't|never|must not)\s+leave\s+(?P<what>[^,.;]*?)\s*\bun(?P<done>\w+ed)\b", re.I)
+_LEFT_UNDONE = re.compile(
+    r"\b(?:do not|don't|never|must not)\s+leave\s+(?P<what>[^,.;]*?)\s*\bun(?P<done>\w+ed)\b", re.I
+)
 # "Reveal no details", "take no further action".
 _VERB_NO = re.compile(r"\s*\w+\s+no\s", re.I)
 # "不" makes a prohibition of any verb, apart from the words it is only a part of.
