@@ -24,7 +24,7 @@ from core.rules.opposition import (
     find_opposition,
     same_objects,
 )
-from core.rules.polarity import clauses
+from core.rules.polarity import affirmed, clauses
 from core.rules.terms import acts, jaccard, overlap, terms
 from core.rules.wording import condition_text
 from core.tables.rules import Rule, RuleContent
@@ -212,7 +212,7 @@ def _opposing_phrases(new: RuleContent, other: RuleContent) -> tuple[str, str, s
 def _sides(action: str) -> dict[tuple[str, int], list[str]]:
     """Return the clauses that match a pattern, by its name and side (1 for ``a``, -1 for ``b``)."""
     found: dict[tuple[str, int], list[str]] = {}
-    for clause in clauses(action):
+    for clause in clauses(affirmed(action)):
         for name, a, b in _opposites():
             for side, pattern in ((1, a), (-1, b)):
                 if pattern.search(clause):

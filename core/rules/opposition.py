@@ -10,8 +10,8 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from core.rules.lexicon import any_phrase, lexicon, normalise
-from core.rules.polarity import Directive, directives, is_negated
 from core.rules.order import orders_agree, orders_oppose
+from core.rules.polarity import Directive, directives, is_negated
 from core.rules.terms import acts, comparable, jaccard, overlap, terms
 from core.rules.wording import condition_text
 from core.tables.rules import RuleContent
@@ -142,7 +142,8 @@ def _opposed(
     a: Directive, b: Directive, first: tuple[Directive, ...], second: tuple[Directive, ...]
 ) -> Literal["polarity", "antonym"] | None:
     if a.polarity != b.polarity:
-        return "polarity" if a.act == b.act and same_objects(a.objects, b.objects) else None
+        wanted, held = (a, b) if a.polarity == 1 else (b, a)
+        return "polarity" if _prohibits(held, wanted) else None
     if a.polarity != 1:
         return None
     mine, theirs = acts(a.terms), acts(b.terms)
@@ -152,6 +153,16 @@ def _opposed(
         if same_objects(*things) and not both:
             return "antonym"
     return None
+
+
+def _prohibits(held: Directive, wanted: Directive) -> bool:
+    if held.act == wanted.act:
+        return same_objects(held.objects, wanted.objects)
+    if held.act in lexicon("polarity")["using"]["acts"]:
+        return len(frozenset.intersection(*comparable(held.objects, wanted.objects))) > 1
+    # Chinese names place and means before the act, so the act need not be the first one of its directive.
+    things = frozenset(wanted.terms) - {held.act}
+    return held.act in acts(wanted.terms) and bool(held.objects) and same_objects(held.objects, things)
 
 
 def _is_met(held: Directive, own: tuple[Directive, ...], other: tuple[Directive, ...]) -> bool:

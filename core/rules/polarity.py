@@ -33,8 +33,10 @@ _LEFT_UNDONE = re.compile(
 )
 # "Reveal no details", "take no further action".
 _VERB_NO = re.compile(r"\s*\w+\s+no\s", re.I)
-# "不" makes a prohibition of any verb, apart from the words it is only a part of.
-_CJK_NOT = re.compile(r"不(?![仅只断同足久过良明对光单少论管如了得一利])(?=[\u3400-\u9fff]{2})")
+# "不" and "别" make a prohibition of any verb, apart from the words they are only a part of.
+_CJK_NOT = re.compile(
+    r"(?:不(?![仅只断同足久过良明对光单少论管如了得一利])|(?<![特级区分识类性个])别(?![名的处人称]))(?=[\u3400-\u9fff]{2})"
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Directive:
 @lru_cache(maxsize=20_000)
 def directives(text: str) -> tuple[Directive, ...]:
     """Read the directives of an action, in their order."""
-    found = [directive for clause in clauses(_affirmed(text)) for directive in _read_clause(clause) if directive.terms]
+    found = [directive for clause in clauses(affirmed(text)) for directive in _read_clause(clause) if directive.terms]
     return tuple(more for directive in found for more in _with_refused_act(directive))
 
 
@@ -78,15 +80,15 @@ def clauses(text: str) -> list[str]:
     return [clause.strip() for clause in _CLAUSE_END.split(joined) if clause.strip()]
 
 
-def is_negated(condition: str) -> bool:
-    """Tell whether a condition says that something is not so."""
-    return _cues("negations", "condition_negations").search(normalise(condition)) is not None
-
-
-def _affirmed(text: str) -> str:
+def affirmed(text: str) -> str:
     """Take out negations that prohibit nothing: "do not only X" and "do not forget to X" ask for X."""
     text = _LEFT_UNDONE.sub(r"\g<done> \g<what>", normalise(text))
     return _cues("no_prohibition").sub(" ", text)
+
+
+def is_negated(condition: str) -> bool:
+    """Tell whether a condition says that something is not so."""
+    return _cues("negations", "condition_negations").search(normalise(condition)) is not None
 
 
 @cache

@@ -121,7 +121,7 @@ def _cjk_stops() -> re.Pattern[str]:
 
 
 def _english_terms(words: list[str]) -> list[str]:
-    stems = [stem(word) for word in words]
+    stems = [stem(word) for word in words if word not in lexicon("polarity")["quantities"]]
     phrases, found, at = _english_phrases(), [], 0
     while at < len(stems):
         for size in range(min(_LONGEST_PHRASE, len(stems) - at), 0, -1):
