@@ -22,6 +22,7 @@ from core.rules.opposition import (
     conditions_differ_in_a_word,
     conditions_exclude,
     find_opposition,
+    one_prohibits,
     same_objects,
 )
 from core.rules.polarity import affirmed, clauses
@@ -109,7 +110,7 @@ def find_conflicts(
 
 def contradict(a: RuleContent, b: RuleContent) -> bool:
     """Tell whether two rules may never be merged: opposite acts, or conditions that exclude each other."""
-    if conditions_exclude(a, b) or _by_lexicon(a, "", b, alike=True) is not None:
+    if conditions_exclude(a, b) or one_prohibits(a, b) or _by_lexicon(a, "", b, alike=True) is not None:
         return True
     return find_opposition(a, b) is not None
 

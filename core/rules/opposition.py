@@ -100,6 +100,15 @@ def find_opposition(a: RuleContent, b: RuleContent) -> Opposition | None:
     return max(found, key=lambda opposition: opposition.sure, default=None)
 
 
+def one_prohibits(a: RuleContent, b: RuleContent) -> bool:
+    """Tell whether only one of two actions prohibits, and that about something the other one asks for.
+
+    A suspicion, whatever the acts are called: "share the link" and "never hand out the link".
+    """
+    first, second = directives(a.action), directives(b.action)
+    return _suspect(first, second) or _suspect(second, first)
+
+
 def are_reconciled(a: RuleContent, b: RuleContent) -> bool:
     """Tell whether one rule first does what the other makes its prohibition depend on.
 
@@ -119,6 +128,14 @@ def same_objects(a: frozenset[str], b: frozenset[str]) -> bool:
     """Tell whether two sets of objects may be the same; one that names none may mean any."""
     first, second = comparable(a, b)
     return not first or not second or overlap(first, second) >= _SAME_OBJECTS
+
+
+def _suspect(held: tuple[Directive, ...], other: tuple[Directive, ...]) -> bool:
+    if any(directive.polarity == -1 for directive in other):
+        return False
+    prohibited = [directive for directive in held if directive.polarity == -1 and not directive.conditional]
+    pairs = (comparable(no.terms, yes.terms) for no in prohibited for yes in other if not yes.conditional)
+    return any(overlap(*pair) >= _SAME_OBJECTS for pair in pairs)
 
 
 def _condition_terms(rule: RuleContent) -> tuple[str, ...]:
