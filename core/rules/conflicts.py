@@ -110,9 +110,9 @@ def find_conflicts(
 
 def contradict(a: RuleContent, b: RuleContent) -> bool:
     """Tell whether two rules may never be merged: opposite acts, or conditions that exclude each other."""
-    if conditions_exclude(a, b) or one_prohibits(a, b) or _by_lexicon(a, "", b, alike=True) is not None:
+    if find_opposition(a, b) is not None or one_prohibits(a, b) or conditions_exclude(a, b):
         return True
-    return find_opposition(a, b) is not None
+    return _by_lexicon(a, "", b, alike=True) is not None
 
 
 def suggest(a: Rule, b: Rule) -> Suggestion:

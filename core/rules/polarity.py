@@ -86,6 +86,7 @@ def affirmed(text: str) -> str:
     return _cues("no_prohibition").sub(" ", text)
 
 
+@lru_cache(maxsize=20_000)
 def is_negated(condition: str) -> bool:
     """Tell whether a condition says that something is not so."""
     return _cues("negations", "condition_negations").search(normalise(condition)) is not None
