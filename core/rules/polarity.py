@@ -1,7 +1,8 @@
 """What a text prescribes and what it prohibits, in English and Chinese.
 
 A shallow reading by cue words (``data/lexicon/polarity.toml``): it finds "do not restart", "instead of
-restarting", "restarting does not help", "不要重启"; it does not resolve irony, pronouns or double negation.
+restarting", "restarting does not help", "不要重启". Of double negation it knows the usual forms ("do not forget
+to", "不仅"); it does not resolve irony or pronouns.
 """
 
 import re
