@@ -22,8 +22,10 @@ PairKind = Literal["duplicate", "same_condition"]
 Encode = Callable[[Sequence[str]], np.ndarray]
 
 # A duplicate proposed wrongly costs one judgement, one never proposed is lost: recall counts more. A wrong
-# "same condition" can put a false conflict before people, and shared words are a second way to find it.
+# "same condition" can put a false conflict before people, and shared words are a second way to find it. Two
+# languages share few words, and the model judges every conflict between them: there recall counts more again.
 _BETA: dict[PairKind, float] = {"duplicate": 2.0, "same_condition": 1.0}
+_BETA_MIXED = 2.0
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ def calibrate(encode: Encode, pairs: Sequence[LabelledPair] | None = None) -> Ca
         for mixed in (False, True):
             chosen = np.array([pair.kind == kind and pair.mixed == mixed for pair in pairs])
             same = np.array([pair.same for pair in pairs])[chosen]
-            fits[kind + ("_mixed" if mixed else "")] = fit_threshold(cosines[chosen], same, _BETA[kind])
+            beta = _BETA_MIXED if mixed else _BETA[kind]
+            fits[kind + ("_mixed" if mixed else "")] = fit_threshold(cosines[chosen], same, beta)
     return Calibration(Thresholds(**{name: fit.threshold for name, fit in fits.items()}), fits)
 
 

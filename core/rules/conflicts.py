@@ -8,7 +8,7 @@ is resolved, is the library's business.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Literal
 
@@ -19,11 +19,13 @@ from core.rules.lexicon import lexicon
 from core.rules.opposition import (
     are_reconciled,
     conditions_alike,
+    conditions_differ_in_a_word,
     conditions_exclude,
     find_opposition,
+    one_prohibits,
     same_objects,
 )
-from core.rules.polarity import clauses
+from core.rules.polarity import affirmed, clauses
 from core.rules.terms import acts, jaccard, overlap, terms
 from core.rules.wording import condition_text
 from core.tables.rules import Rule, RuleContent
@@ -48,7 +50,7 @@ class ConflictFinding:
         detector: which detector found it.
         template: evidence, English text with ``{name}`` places, the key of its translation.
         values: what goes into the places.
-        hard: certain enough to stand without the model's judgement.
+        hard: certain enough to stand without the model's judgement; never so across the languages.
     """
 
     other_id: str
@@ -108,10 +110,9 @@ def find_conflicts(
 
 def contradict(a: RuleContent, b: RuleContent) -> bool:
     """Tell whether two rules may never be merged: opposite acts, or conditions that exclude each other."""
-    if conditions_exclude(a, b) or _by_lexicon(a, "", b, alike=True) is not None:
+    if find_opposition(a, b) is not None or one_prohibits(a, b) or conditions_exclude(a, b):
         return True
-    opposition = find_opposition(a, b)
-    return opposition is not None and (opposition.kind == "polarity" or opposition.sure)
+    return _by_lexicon(a, "", b, alike=True) is not None
 
 
 def suggest(a: Rule, b: Rule) -> Suggestion:
@@ -154,7 +155,9 @@ def _compare(
     finding = _by_lexicon(new, other_id, other, alike)
     if finding is None and alike:
         finding = _by_polarity(new, other_id, other)
-    return None if finding is None or conditions_exclude(new, other) else finding
+    if finding is None or conditions_exclude(new, other) or conditions_differ_in_a_word(new, other):
+        return None
+    return replace(finding, hard=finding.hard and not mixed)
 
 
 def _by_lexicon(new: RuleContent, other_id: str, other: RuleContent, alike: bool) -> ConflictFinding | None:
@@ -174,6 +177,7 @@ def _by_polarity(new: RuleContent, other_id: str, other: RuleContent) -> Conflic
     template = {
         "polarity": "In the same case one asks for what the other prohibits: “{new}” against “{other}”.",
         "antonym": "In the same case they ask for opposite acts: “{new}” against “{other}”.",
+        "order": "In the same case they ask for the same steps in opposite orders: “{new}” against “{other}”.",
     }[opposition.kind]
     values: dict[str, object] = {"new": clip(new.action, _SHOWN), "other": clip(other.action, _SHOWN)}
     return ConflictFinding(other_id, "polarity", template, values, hard=opposition.sure)
@@ -209,7 +213,7 @@ def _opposing_phrases(new: RuleContent, other: RuleContent) -> tuple[str, str, s
 def _sides(action: str) -> dict[tuple[str, int], list[str]]:
     """Return the clauses that match a pattern, by its name and side (1 for ``a``, -1 for ``b``)."""
     found: dict[tuple[str, int], list[str]] = {}
-    for clause in clauses(action):
+    for clause in clauses(affirmed(action)):
         for name, a, b in _opposites():
             for side, pattern in ((1, a), (-1, b)):
                 if pattern.search(clause):

@@ -6,7 +6,7 @@ All texts are matched in lower case or by patterns that say their case themselve
 import re
 import tomllib
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ def lexicon(name: str) -> dict[str, Any]:
     return tomllib.loads((_FOLDER / f"{name}.toml").read_text("utf-8"))
 
 
+@lru_cache(maxsize=20_000)
 def normalise(text: str) -> str:
     """Fold full-width and other look-alike forms (NFKC), drop invisible characters, straighten quotes."""
     if text.isascii() and text.isprintable():

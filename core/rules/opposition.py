@@ -10,16 +10,22 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from core.rules.lexicon import any_phrase, lexicon, normalise
+from core.rules.order import orders_agree, orders_oppose
 from core.rules.polarity import Directive, directives, is_negated
-from core.rules.terms import jaccard, overlap, terms
+from core.rules.terms import acts, comparable, jaccard, overlap, terms
 from core.rules.wording import condition_text
 from core.tables.rules import RuleContent
+from core.text import has_cjk
 
 _ALIKE_JACCARD = 0.5
 _ALIKE_OVERLAP = 0.8
 _NEGATED_JACCARD = 0.5
 _CARVED_OUT = 0.6
 _SAME_OBJECTS = 0.5
+_LONGEST_DIFFERENCE = 3
+_LEAST_COMMON = 3
+_ARTICLES = frozenset({"a", "an", "the"})
+_PIECE = re.compile(r"[a-z0-9'-]+|[\u3400-\u9fff]")
 _EVERYWHERE = frozenset({"user", "service"})
 
 
@@ -28,13 +34,12 @@ class Opposition:
     """Two directives that cannot both be followed.
 
     Attributes:
-        kind: "polarity" (one prescribes what the other prohibits) or "antonym" (opposite acts).
-        acts: the acts concerned, the first rule's first.
+        kind: "polarity" (one prescribes what the other prohibits), "antonym" (opposite acts) or "order" (the
+            same steps the other way round).
         sure: both hold without reservation, for the same objects.
     """
 
-    kind: Literal["polarity", "antonym"]
-    acts: tuple[str, str]
+    kind: Literal["polarity", "antonym", "order"]
     sure: bool
 
 
@@ -42,10 +47,10 @@ def conditions_alike(a: RuleContent, b: RuleContent, cosine: float, threshold: f
     """Tell whether two rules have the same condition: near in meaning, or nearly the same words."""
     if cosine >= threshold:
         return True
-    first, second = _condition_terms(a), _condition_terms(b)
+    first, second = comparable(_condition_terms(a), _condition_terms(b))
     if jaccard(first, second) >= _ALIKE_JACCARD:
         return True
-    return min(len(set(first)), len(set(second))) > 1 and overlap(first, second) >= _ALIKE_OVERLAP
+    return min(len(first), len(second)) > 1 and overlap(first, second) >= _ALIKE_OVERLAP
 
 
 def conditions_exclude(a: RuleContent, b: RuleContent) -> bool:
@@ -62,10 +67,46 @@ def conditions_exclude(a: RuleContent, b: RuleContent) -> bool:
     return _carves_out(a.exclusion, second) or _carves_out(b.exclusion, first)
 
 
+def conditions_differ_in_a_word(a: RuleContent, b: RuleContent) -> bool:
+    """Tell whether two conditions are the same text but for one piece, which makes another case of it.
+
+    "A test fails on the main branch" and "a test fails on a feature branch". Two wordings of one case rarely
+    differ in a single place, unless by words that the lexicon knows as the same.
+    """
+    first, second = _PIECE.findall(condition_text(a).lower()), _PIECE.findall(condition_text(b).lower())
+    first, second = ([piece for piece in text if piece not in _ARTICLES] for text in (first, second))
+    shorter = min(len(first), len(second))
+    start = next((at for at in range(shorter) if first[at] != second[at]), shorter)
+    end = next((at for at in range(shorter - start) if first[-1 - at] != second[-1 - at]), shorter - start)
+    only_first, only_second = first[start : len(first) - end], second[start : len(second) - end]
+    if not only_first or not only_second or max(len(only_first), len(only_second)) > _LONGEST_DIFFERENCE:
+        return False
+    if start + end < max(_LEAST_COMMON, len(only_first), len(only_second)):
+        return False
+    if frozenset((" ".join(only_first), " ".join(only_second))) in _contrary_words():
+        return True
+    gap = "" if has_cjk(condition_text(a)) else " "
+    mine, theirs = terms(gap.join(only_first)), terms(gap.join(only_second))
+    return bool(mine and theirs) and set(mine) != set(theirs)
+
+
 def find_opposition(a: RuleContent, b: RuleContent) -> Opposition | None:
     """Find the surest opposition between two actions, whatever their conditions; None if they agree."""
+    if orders_oppose(a.action, b.action):
+        return Opposition("order", sure=True)
+    if orders_agree(a.action, b.action):
+        return None
     found = list(_oppositions(directives(a.action), directives(b.action)))
     return max(found, key=lambda opposition: opposition.sure, default=None)
+
+
+def one_prohibits(a: RuleContent, b: RuleContent) -> bool:
+    """Tell whether only one of two actions prohibits, and that about something the other one asks for.
+
+    A suspicion, whatever the acts are called: "share the link" and "never hand out the link".
+    """
+    first, second = directives(a.action), directives(b.action)
+    return _suspect(first, second) or _suspect(second, first)
 
 
 def are_reconciled(a: RuleContent, b: RuleContent) -> bool:
@@ -73,13 +114,28 @@ def are_reconciled(a: RuleContent, b: RuleContent) -> bool:
 
     "Do not restart before reading the logs" goes with "read the logs, then restart".
     """
+    if orders_agree(a.action, b.action):
+        return True
     first, second = directives(a.action), directives(b.action)
-    return any(_is_met(held, first, second) for held in first) or any(_is_met(held, second, first) for held in second)
+    return any(
+        held.polarity == -1 and _is_met(held, own, other)
+        for own, other in ((first, second), (second, first))
+        for held in own
+    )
 
 
 def same_objects(a: frozenset[str], b: frozenset[str]) -> bool:
     """Tell whether two sets of objects may be the same; one that names none may mean any."""
-    return not a or not b or overlap(a, b) >= _SAME_OBJECTS
+    first, second = comparable(a, b)
+    return not first or not second or overlap(first, second) >= _SAME_OBJECTS
+
+
+def _suspect(held: tuple[Directive, ...], other: tuple[Directive, ...]) -> bool:
+    if any(directive.polarity == -1 for directive in other):
+        return False
+    prohibited = [directive for directive in held if directive.polarity == -1 and not directive.conditional]
+    pairs = (comparable(no.terms, yes.terms) for no in prohibited for yes in other if not yes.conditional)
+    return any(overlap(*pair) >= _SAME_OBJECTS for pair in pairs)
 
 
 def _condition_terms(rule: RuleContent) -> tuple[str, ...]:
@@ -89,36 +145,62 @@ def _condition_terms(rule: RuleContent) -> tuple[str, ...]:
 def _oppositions(first: tuple[Directive, ...], second: tuple[Directive, ...]) -> Iterator[Opposition]:
     for a in first:
         for b in second:
-            kind = _opposed(a, b)
-            if kind is None or _is_met(a, first, second) or _is_met(b, second, first):
+            if a.conditional and b.conditional:
+                continue  # both hold the act back
+            if _is_met(a, first, second) or _is_met(b, second, first):
                 continue
-            if kind == "antonym" and (_says(second, a) or _says(first, b)):
-                continue  # both rules ask for both
-            named = bool(a.objects and b.objects) or a.objects == b.objects
-            yield Opposition(kind, (a.act, b.act), named and not (a.conditional or b.conditional))
+            kind = _opposed(a, b, first, second)
+            if kind is not None:
+                named = bool(a.objects and b.objects) or a.objects == b.objects
+                yield Opposition(kind, named and not (a.conditional or b.conditional))
 
 
-def _opposed(a: Directive, b: Directive) -> Literal["polarity", "antonym"] | None:
+def _opposed(
+    a: Directive, b: Directive, first: tuple[Directive, ...], second: tuple[Directive, ...]
+) -> Literal["polarity", "antonym"] | None:
     if a.polarity != b.polarity:
-        return "polarity" if a.act == b.act and same_objects(a.objects, b.objects) else None
-    antonyms = frozenset((a.act, b.act)) in _antonyms()
-    return "antonym" if a.polarity == 1 and antonyms and same_objects(a.objects, b.objects) else None
+        wanted, held = (a, b) if a.polarity == 1 else (b, a)
+        return "polarity" if _prohibits(held, wanted) else None
+    if a.polarity != 1:
+        return None
+    mine, theirs = acts(a.terms), acts(b.terms)
+    for x, y in ((x, y) for x in mine - theirs for y in theirs - mine if frozenset((x, y)) in _antonyms()):
+        things = frozenset(a.terms) - {x, y}, frozenset(b.terms) - {x, y}
+        both = _asks_for(second, x, things[0]) or _asks_for(first, y, things[1])
+        if same_objects(*things) and not both:
+            return "antonym"
+    return None
+
+
+def _prohibits(held: Directive, wanted: Directive) -> bool:
+    if held.act == wanted.act:
+        return same_objects(held.objects, wanted.objects)
+    if held.act in lexicon("polarity")["using"]["acts"]:
+        return len(frozenset.intersection(*comparable(held.objects, wanted.objects))) > 1
+    # Chinese names place and means before the act, so the act need not be the first one of its directive.
+    things = frozenset(wanted.terms) - {held.act}
+    return held.act in acts(wanted.terms) and bool(held.objects) and same_objects(held.objects, things)
 
 
 def _is_met(held: Directive, own: tuple[Directive, ...], other: tuple[Directive, ...]) -> bool:
-    """Tell whether the other rule does first what a conditional prohibition asks for."""
+    """Tell whether the other rule does first what a conditional directive asks for."""
     if not held.conditional:
         return False
-    asked = [directive for directive in own if directive.polarity == 1]
+    asked = [directive for directive in own if directive.polarity == 1 and directive is not held]
     done = [directive for directive in other if directive.polarity == 1]
     return any(a.act == d.act and same_objects(a.objects, d.objects) for a in asked for d in done)
 
 
-def _says(rule: tuple[Directive, ...], wanted: Directive) -> bool:
+def _asks_for(rule: tuple[Directive, ...], act: str, things: frozenset[str]) -> bool:
     return any(
-        wanted.act == said.act and wanted.polarity == said.polarity and same_objects(wanted.objects, said.objects)
+        said.polarity == 1 and act in said.terms and same_objects(things, frozenset(said.terms) - {act})
         for said in rule
     )
+
+
+@cache
+def _contrary_words() -> frozenset[frozenset[str]]:
+    return frozenset(frozenset(pair) for pair in lexicon("polarity")["contrary_words"])
 
 
 @cache

@@ -13,6 +13,7 @@ from core.text import has_cjk
 
 _PIECE = re.compile(r"[a-z0-9]+(?:'[a-z]+)?|[\u3400-\u9fff]+")
 _LONGEST_PHRASE = 5
+_GROUPS = ("actions", "qualities", "objects")
 
 
 @lru_cache(maxsize=50_000)
@@ -49,6 +50,14 @@ def jaccard(a: Collection[str], b: Collection[str]) -> float:
     return len(first & second) / len(union) if union else 0.0
 
 
+def comparable(a: Collection[str], b: Collection[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return what can be compared of two sets: across the languages, the terms that the lexicon knows in both."""
+    first, second = frozenset(a), frozenset(b)
+    if any(map(has_cjk, first)) == any(map(has_cjk, second)):
+        return first, second
+    return first & _known(), second & _known()
+
+
 def stem(word: str) -> str:
     """Cut the endings of an English word so that its usual forms meet; not a dictionary form."""
     if len(word) > 4 and word.endswith("ies"):
@@ -68,14 +77,19 @@ def stem(word: str) -> str:
 
 @cache
 def _known_acts() -> frozenset[str]:
-    return frozenset(lexicon("polarity")["actions"])
+    return frozenset((*lexicon("polarity")["actions"], *lexicon("polarity")["qualities"]))
+
+
+@cache
+def _known() -> frozenset[str]:
+    return _known_acts().union(lexicon("polarity")["objects"])
 
 
 @cache
 def _english_phrases() -> dict[tuple[str, ...], str]:
     return {
         tuple(stem(word) for word in phrase.lower().split()): name
-        for group in ("actions", "objects")
+        for group in _GROUPS
         for name, phrases in lexicon("polarity")[group].items()
         for phrase in phrases
         if not has_cjk(phrase)
@@ -86,7 +100,7 @@ def _english_phrases() -> dict[tuple[str, ...], str]:
 def _cjk_phrases() -> tuple[re.Pattern[str], dict[str, str]]:
     names = {
         phrase: name
-        for group in ("actions", "objects")
+        for group in _GROUPS
         for name, phrases in lexicon("polarity")[group].items()
         for phrase in phrases
         if has_cjk(phrase)
@@ -107,7 +121,7 @@ def _cjk_stops() -> re.Pattern[str]:
 
 
 def _english_terms(words: list[str]) -> list[str]:
-    stems = [stem(word) for word in words]
+    stems = [stem(word) for word in words if word not in lexicon("polarity")["quantities"]]
     phrases, found, at = _english_phrases(), [], 0
     while at < len(stems):
         for size in range(min(_LONGEST_PHRASE, len(stems) - at), 0, -1):

@@ -1,6 +1,7 @@
 """How a rule reads in a prompt: the one place that renders it."""
 
 import re
+from functools import lru_cache
 
 from core.tables.rules import RuleContent
 from core.text import has_cjk, length_units
@@ -48,7 +49,12 @@ def condition_text(rule: RuleContent) -> str:
 
 
 def _parts(rule: RuleContent) -> tuple[str, str, str]:
-    condition, action, exclusion = (_one_line(part) for part in (rule.condition, rule.action, rule.exclusion))
+    return _trimmed(rule.condition, rule.action, rule.exclusion)
+
+
+@lru_cache(maxsize=20_000)
+def _trimmed(condition: str, action: str, exclusion: str) -> tuple[str, str, str]:
+    condition, action, exclusion = (_one_line(part) for part in (condition, action, exclusion))
     condition = _CJK_WHEN_END.sub("", _CJK_WHEN.sub("", _LEADING_WHEN.sub("", condition)))
     action = _CJK_THEN.sub("", _LEADING_THEN.sub("", action))
     exclusion = _LEADING_UNLESS.sub("if ", _LEADING_EXCEPT.sub("", exclusion))

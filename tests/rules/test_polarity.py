@@ -19,6 +19,16 @@ from core.rules.polarity import directives
         ("不要在检查日志之前重启服务", [(-1, "RESTART"), (1, "VERIFY")]),
         ("未经用户确认不得取消订单", [(-1, "CANCEL"), (1, "VERIFY")]),
         ("无需再次验证", [(-1, "VERIFY")]),
+        ("do not only restart the service", [(1, "RESTART")]),
+        ("do not forget to verify the backup", [(1, "VERIFY")]),
+        ("never leave the backup unverified", [(1, "VERIFY")]),
+        ("不仅要重启服务", [(1, "RESTART")]),
+        ("issue no refund", [(-1, "REFUND")]),
+        ("不重启服务", [(-1, "RESTART")]),
+        ("重启别名服务", [(1, "RESTART")]),
+        ("refund the order only if the manager approves", [(1, "REFUND"), (1, "APPROVE")]),
+        ("只有经理批准才退款", [(1, "REFUND"), (1, "APPROVE")]),
+        ("除非经理批准，否则不得退款", [(-1, "REFUND"), (1, "APPROVE")]),
     ],
 )
 def test_directives(text: str, expected: list[tuple[int, str]]) -> None:
