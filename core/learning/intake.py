@@ -198,6 +198,8 @@ class Intake:
         for parent in parents:
             if self._is_peoples(parent):
                 return self._propose(parent, "edit", draft, source, reason)
+        if self._taken_apart({parent.id for parent in parents}):
+            return _outcome("ignored", "A person took a merge of these rules apart before", parents[0].id)
 
         def effect(session: Session) -> dict[str, Any]:
             current = [get_rule(session, parent.id, parent.version) for parent in parents]
@@ -220,6 +222,15 @@ class Intake:
             return _entry("merged", rule.id)
 
         return effect
+
+    def _taken_apart(self, parents: set[str]) -> bool:
+        """Tell whether a person took back a merge of the same rules: like a dismissed conflict, that stands."""
+        with self.bench.database.read() as session:
+            taken = select(RuleEvent.rule_id).where(
+                RuleEvent.kind == Cause.UNMERGED.value, RuleEvent.to_state == State.ARCHIVED.value
+            )
+            merges = select(Rule.parents).where(col(Rule.id).in_(taken), Rule.domain == self.bench.domain)
+            return any(set(merged) == parents for merged in session.exec(merges))
 
     def _create(self, draft: RuleContent, conflicts: list[ConflictFinding], source: Source) -> Effect:
         def effect(session: Session) -> dict[str, Any]:
