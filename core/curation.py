@@ -21,7 +21,8 @@ from core.db import Database
 from core.errors import Messages, UserError
 from core.rules.conflict_records import live_conflicts, record_conflicts
 from core.rules.conflicts import find_conflicts
-from core.rules.library import Change, create_rule, edit_rule, get_rule, move_rule
+from core.rules.library import Change, check_apart, create_rule, edit_rule, get_rule, move_rule
+from core.rules.library import unmerge as take_apart
 from core.rules.lifecycle import Cause, State
 from core.rules.quality import check_quality
 from core.settings import Settings
@@ -125,11 +126,66 @@ def archive(database: Database, *, rule_id: str, version: int, reason: str, acto
 
 
 def restore(database: Database, *, rule_id: str, version: int, reason: str, actor: str, clock: Clock) -> None:
-    """Make an archived rule a candidate again; it has to be approved anew."""
+    """Make an archived rule a candidate again; it has to be approved anew.
+
+    Raises:
+        UserError: no such rule, or it is in use as part of a merge, or a part of it is.
+        ConcurrentChangeError: it has changed since.
+    """
     with _at_desk(database, actor, clock, reason) as desk:
         rule = get_rule(desk.session, rule_id, version)
+        check_apart(desk.session, rule)
         move_rule(desk.session, rule, State.CANDIDATE, Cause.PERSON, desk.change, approved_by=None, merged_into=None)
+        _look_for_conflicts(desk, rule)
         desk.audit("restore", "rule", rule_id, version=version, reason=reason)
+
+
+def unmerge(database: Database, *, rule_id: str, version: int, reason: str, actor: str, clock: Clock) -> None:
+    """Take a merge apart: it goes to the archive, and its parents come back as they were before it.
+
+    Raises:
+        UserError: no such rule, it is no merge, or its parents cannot come back as they were.
+        ConcurrentChangeError: it has changed since.
+    """
+    with _at_desk(database, actor, clock, reason) as desk:
+        parents = take_apart(desk.session, get_rule(desk.session, rule_id, version), desk.change)
+        for parent in parents:
+            _look_for_conflicts(desk, parent)
+        names = [parent.id for parent in parents]
+        desk.audit("unmerge", "rule", rule_id, version=version, reason=reason, parents=names)
+
+
+def quarantine(
+    database: Database,
+    *,
+    rule_id: str,
+    version: int,
+    descendants: Mapping[str, int],
+    reason: str,
+    actor: str,
+    clock: Clock,
+) -> None:
+    """Take a harmful rule out of use together with rules that descend from it: all of them, or none.
+
+    Args:
+        database: where the rules are.
+        rule_id: the rule to blame; of any state but archived, like the others.
+        version: as the person has seen it.
+        descendants: id -> version seen, of those of its descendants that are to go with it.
+        reason: what the person typed.
+        actor: who decides.
+        clock: tells the time.
+
+    Raises:
+        UserError: there is no such rule, or one is archived already.
+        ConcurrentChangeError: one has changed since.
+    """
+    with _at_desk(database, actor, clock, reason) as desk:
+        for one, seen in {**descendants, rule_id: version}.items():
+            rule = get_rule(desk.session, one, seen)
+            move_rule(desk.session, rule, State.ARCHIVED, Cause.QUARANTINED, desk.change, approved_by=None)
+        taken = dict(sorted(descendants.items()))
+        desk.audit("quarantine", "rule", rule_id, version=version, reason=reason, descendants=taken)
 
 
 def accept_proposal(database: Database, *, proposal_id: str, settings: Settings, actor: str, clock: Clock) -> None:
@@ -266,7 +322,11 @@ def _approve(desk: _Desk, rule: Rule, settings: Settings, *, activate: bool) -> 
     edit_rule(desk.session, rule, {"approved_by": desk.change.actor}, desk.change, kind="approved")
     conflicts = [c for c in live_conflicts(desk.session) if rule.id in (c.rule_a, c.rule_b)]
     if activate and conflicts:
-        raise UserError("This rule contradicts another one. Resolve the conflict first; nothing was changed.")
+        other = conflicts[0].rule_b if conflicts[0].rule_a == rule.id else conflicts[0].rule_a
+        raise UserError(
+            "This rule contradicts “{other}”. Resolve the conflict first; nothing was changed.",
+            other=get_rule(desk.session, other).name,
+        )
     if activate:
         move_rule(desk.session, rule, State.ACTIVE, Cause.PERSON, desk.change)
     elif rule.verified >= lifecycle.verified_successes and not conflicts:

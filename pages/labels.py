@@ -122,6 +122,7 @@ EVENTS = {
     "voted": mark("Voted on"),
     "verified": mark("Verified"),
     "person": mark("Decided by a person"),
+    "quarantined": mark("Quarantined"),
     "harmful": mark("Harmful"),
     "unretrieved": mark("Never asked for"),
     "trimmed": mark("Trimmed by the token budget"),

@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.i18n import Translator
 from core.views.effects import rule_effects
-from core.views.library import STATES, LibraryCounts, library_counts, rule_story, rules
+from core.views.library import STATES, LibraryCounts, descendants, library_counts, rule_story, rules
 from pages.context import Context, context, translator
 from pages.labels import STATES as STATE_NAMES
 from pages.labels import label
@@ -100,10 +100,11 @@ def main() -> None:
     show_notice()
     with app.database.read() as session:
         story, effects = rule_story(session, rule_id), rule_effects(session, rule_id)
+        offspring = descendants(session, rule_id)
     if story is None:
         st.warning(t("There is no rule {id}.", id=plain(rule_id)), icon=":material/search_off:")
         return
-    show_story(app, t, story, effects)
+    show_story(app, t, story, effects, offspring)
 
 
 main()

@@ -1,6 +1,7 @@
-"""One rule: what it says, how it did, its history, its relatives, and archive or restore."""
+"""One rule: what it says, how it did, its history, its relatives; archive, restore, take a merge apart."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -9,15 +10,17 @@ import streamlit as st
 from core import curation
 from core.i18n import Translator
 from core.views.effects import MetricEffect
-from core.views.library import RuleChange, RuleStory
+from core.views.library import RuleChange, RuleRow, RuleStory
 from pages.context import ACTOR, Context
 from pages.labels import EVENTS, FIELDS, ORIGINS, STATES, label
 from pages.rule_effects import show_effects
 from pages.widgets import episode_link, perform, plain, rate_card, rule_badges, rule_link, seen_version
 
 
-def show_story(app: Context, t: Translator, story: RuleStory, effects: Sequence[MetricEffect]) -> None:
-    """Show the rule's page."""
+def show_story(
+    app: Context, t: Translator, story: RuleStory, effects: Sequence[MetricEffect], descendants: Sequence[RuleRow]
+) -> None:
+    """Show the rule's page; ``descendants`` are offered for quarantine together with it."""
     row = story.row
     st.title(plain(row.name), anchor=False)
     rule_badges(t, row)
@@ -38,8 +41,16 @@ def show_story(app: Context, t: Translator, story: RuleStory, effects: Sequence[
         _uses(t, story)
     with relatives:
         _relatives(t, story)
-    with seen_version(row) as version:
-        _state(app, t, story, version)
+    live = [one for one in descendants if one.state != "archived"]
+    with ExitStack() as seen:
+        version = seen.enter_context(seen_version(row))
+        versions = {one.id: seen.enter_context(seen_version(one)) for one in live}
+        if row.state == "archived":
+            _restore(app, t, row, version)
+        else:
+            _archive(app, t, row, version, [(one, versions[one.id]) for one in live])
+        if row.origin == "merge":
+            _unmerge(app, t, row, version)
 
 
 def _facts(t: Translator, story: RuleStory) -> str:
@@ -125,29 +136,71 @@ def _relatives(t: Translator, story: RuleStory) -> None:
         st.caption(t("No episodes or relatives are attached to this rule."))
 
 
-def _state(app: Context, t: Translator, story: RuleStory, version: int) -> None:
-    archived = story.row.state == "archived"
-    key = f"library_{story.row.id}"
-    title = t("Restore this rule") if archived else t("Archive this rule")
-    with st.expander(title, icon=":material/inventory_2:"), st.form(f"{key}_form", border=False):
-        if archived:
-            st.caption(t("It comes back as a candidate and has to prove itself again."))
-        else:
-            st.caption(t("It leaves all prompts from the next episode on; you can restore it later."))
+def _restore(app: Context, t: Translator, row: RuleRow, version: int) -> None:
+    key = f"library_{row.id}"
+    with _form(t("Restore this rule"), ":material/inventory_2:", f"{key}_form"):
+        st.caption(t("It comes back as a candidate and has to prove itself again."))
         reason = st.text_input(t("Why?"), key=f"{key}_reason")
-        sent = st.form_submit_button(t("Restore") if archived else t("Archive"), key=f"{key}_send")
-    if sent and not reason:
-        st.error(t("Give a reason first; one line is enough."), icon=":material/error:")
-    elif sent:
-        do = curation.restore if archived else curation.archive
-        action = partial(
-            do,
-            app.database,
-            rule_id=story.row.id,
-            version=version,
-            reason=reason,
-            actor=ACTOR,
-            clock=app.clock,
+        sent = st.form_submit_button(t("Restore"), key=f"{key}_send")
+    if sent and _has_reason(t, reason):
+        action = partial(_act, app, curation.restore, row, version, reason)
+        perform(t, action, t("Restored: {name}", name=plain(row.name)))
+
+
+def _archive(
+    app: Context, t: Translator, row: RuleRow, version: int, descendants: Sequence[tuple[RuleRow, int]]
+) -> None:
+    key = f"library_{row.id}"
+    chosen: dict[str, int] = {}
+    with _form(t("Archive this rule"), ":material/inventory_2:", f"{key}_form"):
+        st.caption(t("It leaves all prompts from the next episode on; you can restore it later."))
+        if descendants:
+            st.caption(t("Rules that come from it. If it did harm, archive these too:"))
+        for one, seen in descendants:
+            if st.checkbox(plain(one.name), help=plain(one.text), key=f"{key}_with_{one.id}"):
+                chosen[one.id] = seen
+        reason = st.text_input(t("Why?"), key=f"{key}_reason")
+        sent = st.form_submit_button(t("Archive"), key=f"{key}_send")
+    if not sent or not _has_reason(t, reason):
+        return
+    name = plain(row.name)
+    if chosen:
+        do = partial(curation.quarantine, descendants=chosen)
+        done = t.plural(
+            "Archived with {n} descendant: {name}", "Archived with {n} descendants: {name}", len(chosen), name=name
         )
-        name = plain(story.row.name)
-        perform(t, action, t("Restored: {name}", name=name) if archived else t("Archived: {name}", name=name))
+    else:
+        do, done = partial(curation.archive), t("Archived: {name}", name=name)
+    perform(t, partial(_act, app, do, row, version, reason), done)
+
+
+def _unmerge(app: Context, t: Translator, row: RuleRow, version: int) -> None:
+    key = f"library_{row.id}_unmerge"
+    with _form(t("Take the merge apart"), ":material/call_split:", f"{key}_form"):
+        st.caption(
+            t(
+                "The rules it was merged from come back as they were, with their own figures. "
+                "This one goes to the archive and keeps what was counted since."
+            )
+        )
+        reason = st.text_input(t("Why?"), key=f"{key}_reason")
+        sent = st.form_submit_button(t("Take the merge apart"), key=f"{key}_send")
+    if sent and _has_reason(t, reason):
+        action = partial(_act, app, curation.unmerge, row, version, reason)
+        perform(t, action, t("Taken apart: {name}", name=plain(row.name)))
+
+
+@contextmanager
+def _form(title: str, icon: str, key: str) -> Iterator[None]:
+    with st.expander(title, icon=icon), st.form(key, border=False):
+        yield
+
+
+def _has_reason(t: Translator, reason: str) -> bool:
+    if not reason:
+        st.error(t("Give a reason first; one line is enough."), icon=":material/error:")
+    return bool(reason)
+
+
+def _act(app: Context, do: Callable[..., None], row: RuleRow, version: int, reason: str) -> None:
+    do(app.database, rule_id=row.id, version=version, reason=reason, actor=ACTOR, clock=app.clock)

@@ -389,3 +389,95 @@ def test_every_act_is_one_entry_in_a_chain_that_verifies(database: Database) -> 
     for entry in entries:
         assert (entry.previous_digest, entry.digest) == (previous, entry_digest(entry))
         previous = entry.digest
+
+
+def merge(database: Database, merged_id: str, *parents: str, **columns: Any) -> None:
+    with database.write() as session:
+        draft = RuleContent(name="Wider", condition="any log volume is nearly full", action=ACTION, domain="desk")
+        create_rule(session, draft, BY_LOOP, origin="merge", id=merged_id, parents=list(parents), **columns)
+        for parent in parents:
+            move_rule(session, get_rule(session, parent), State.ARCHIVED, Cause.MERGED, BY_LOOP, merged_into=merged_id)
+
+
+def test_a_merge_is_taken_apart_once_and_by_who_saw_it_as_it_is(database: Database) -> None:
+    make_rule(database, "a", state=State.ACTIVE)
+    make_rule(database, "b", state=State.PROBATION)
+    merge(database, "r", "a", "b")
+    before = everything(database)
+    with pytest.raises(ConcurrentChangeError):
+        decide(curation.unmerge, database, version=7, reason="too wide")
+    assert everything(database) == before
+    decide(curation.unmerge, database, reason="too wide")
+    assert [rule_of(database, name).state for name in ("r", "a", "b")] == ["archived", "active", "probation"]
+    assert rule_of(database, "a").merged_into is None
+    once = everything(database)
+    for version in (1, 2):
+        with pytest.raises(UserError):
+            decide(curation.unmerge, database, version=version, reason="too wide")
+    assert everything(database) == once
+    assert actions(database) == ["unmerge"]
+    with database.read() as session:
+        detail = session.exec(select(AuditEntry)).one().detail
+    assert detail == {"version": 1, "reason": "too wide", "parents": ["a", "b"]}
+
+
+VERIFY = {"condition": "a remediation is about to run", "action": "verify before running it"}
+NO_VERIFY = {"condition": "a remediation is about to run", "action": "run it at once and do not verify again"}
+
+
+def test_what_came_while_a_rule_was_away_is_compared_with_it_when_it_comes_back(database: Database) -> None:
+    make_rule(database, "a", **VERIFY)
+    merge(database, "r", "a")
+    make_rule(database, "came_since", state=State.ACTIVE, **NO_VERIFY)
+    decide(curation.unmerge, database, reason="too wide")
+    with database.read() as session:
+        assert [{c.rule_a, c.rule_b} for c in live_conflicts(session)] == [{"a", "came_since"}]
+    with pytest.raises(UserError, match="contradicts “Rotate”"):
+        curation.approve(database, rule_id="a", version=3, settings=SETTINGS, activate=True, **WHO)
+
+
+def test_a_restored_rule_cannot_go_live_against_what_came_since(database: Database) -> None:
+    make_rule(database, **VERIFY)
+    decide(curation.archive, database, reason="x")
+    make_rule(database, "came_since", state=State.ACTIVE, **NO_VERIFY)
+    decide(curation.restore, database, version=2, reason="x")
+    with pytest.raises(UserError, match="contradicts “Rotate”"):
+        decide(curation.approve, database, version=3, settings=SETTINGS, activate=True)
+
+
+def test_a_merge_and_its_parents_are_never_in_use_together(database: Database) -> None:
+    make_rule(database, "a")
+    merge(database, "r", "a")
+    with pytest.raises(UserError, match="same merge"):
+        curation.restore(database, rule_id="a", version=2, reason="x", **WHO)
+    decide(curation.archive, database, reason="x")
+    curation.restore(database, rule_id="a", version=2, reason="x", **WHO)
+    before = everything(database)
+    with pytest.raises(UserError, match="same merge"):
+        decide(curation.restore, database, version=2, reason="x")
+    assert everything(database) == before
+
+
+def test_a_rule_is_quarantined_with_descendants_or_nothing_happens(database: Database) -> None:
+    for name, state in (("r", State.ACTIVE), ("a", State.CANDIDATE), ("b", State.PROBATION), ("gone", State.ACTIVE)):
+        make_rule(database, name, state=state)
+    curation.archive(database, rule_id="gone", version=2, reason="x", **WHO)
+    before = everything(database)
+    for descendants, error in (
+        ({"a": 1, "b": 2}, ConcurrentChangeError),
+        ({"a": 1, "gone": 3}, IllegalTransitionError),
+        ({"a": 1, "nobody": 1}, UserError),
+    ):
+        with pytest.raises(error):
+            decide(curation.quarantine, database, version=2, descendants=descendants, reason="poisoned")
+        assert everything(database) == before
+    with pytest.raises(ConcurrentChangeError):
+        decide(curation.quarantine, database, version=1, descendants={"a": 1}, reason="poisoned")
+    decide(curation.quarantine, database, version=2, descendants={"a": 1, "b": 3}, reason="poisoned")
+    assert [rule_of(database, name).state for name in ("r", "a", "b")] == ["archived"] * 3
+    with database.read() as session:
+        events = session.exec(select(RuleEvent).where(RuleEvent.kind == "quarantined")).all()
+        entry = session.exec(select(AuditEntry).order_by(col(AuditEntry.id).desc())).first()
+    assert {(event.rule_id, event.reason) for event in events} == {(name, "poisoned") for name in ("r", "a", "b")}
+    assert entry is not None
+    assert (entry.action, entry.object_id, entry.detail["descendants"]) == ("quarantine", "r", {"a": 1, "b": 3})

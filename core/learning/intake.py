@@ -20,12 +20,13 @@ from core.rules.conflict_records import close_gone_conflicts, record_conflicts
 from core.rules.conflicts import ConflictFinding
 from core.rules.duplicates import Statistics, merged_statistics
 from core.rules.judging import judge_conflicts, judge_equivalence
+from core.rules.kinship import merged_from
 from core.rules.library import VOTED, Change, create_rule, edit_rule, get_rule, move_rule, rules_in
 from core.rules.lifecycle import Cause, State
 from core.rules.neighbours import Neighbours, compare_with
 from core.rules.quality import Finding
 from core.rules.wording import rule_text
-from core.tables import Proposal, Refusal, Rule, RuleEvent
+from core.tables import Proposal, Refusal, Rule, RuleEvent, RuleUse
 from core.tables.rules import RuleContent
 
 _LIVE = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
@@ -104,7 +105,8 @@ class Intake:
         with self.bench.database.read() as session:
             ids = session.exec(
                 select(RuleEvent.rule_id).where(
-                    RuleEvent.kind == Cause.PERSON.value, RuleEvent.to_state == State.ARCHIVED.value
+                    col(RuleEvent.kind).in_((Cause.PERSON.value, Cause.QUARANTINED.value)),
+                    RuleEvent.to_state == State.ARCHIVED.value,
                 )
             ).all()
             rules = session.exec(
@@ -196,6 +198,8 @@ class Intake:
         for parent in parents:
             if self._is_peoples(parent):
                 return self._propose(parent, "edit", draft, source, reason)
+        if self._taken_apart({parent.id for parent in parents}):
+            return _outcome("ignored", "A person took a merge of these rules apart before", parents[0].id)
 
         def effect(session: Session) -> dict[str, Any]:
             current = [get_rule(session, parent.id, parent.version) for parent in parents]
@@ -210,7 +214,7 @@ class Intake:
                 lineage=_union(*[parent.lineage for parent in current], source.lineage),
                 last_verified_at=max((p.last_verified_at for p in current if p.last_verified_at), default=None),
                 last_retrieved_round=max(p.last_retrieved_round or 0 for p in current) or None,
-                **_added_up(current).__dict__,
+                **_added_up(session, current).__dict__,
             )
             for parent in current:
                 why = self.change.because("Merged into “{name}”", name=rule.name)
@@ -218,6 +222,15 @@ class Intake:
             return _entry("merged", rule.id)
 
         return effect
+
+    def _taken_apart(self, parents: set[str]) -> bool:
+        """Tell whether a person took back a merge of the same rules: like a dismissed conflict, that stands."""
+        with self.bench.database.read() as session:
+            taken = select(RuleEvent.rule_id).where(
+                RuleEvent.kind == Cause.UNMERGED.value, RuleEvent.to_state == State.ARCHIVED.value
+            )
+            merges = select(Rule.parents).where(col(Rule.id).in_(taken), Rule.domain == self.bench.domain)
+            return any(set(merged) == parents for merged in session.exec(merges))
 
     def _create(self, draft: RuleContent, conflicts: list[ConflictFinding], source: Source) -> Effect:
         def effect(session: Session) -> dict[str, Any]:
@@ -292,11 +305,23 @@ def _texts(rule: RuleContent) -> dict[str, Any]:
     return {name: getattr(rule, name) for name in (*_TEXT, "domain")}
 
 
-def _added_up(rules: Sequence[Rule]) -> Statistics:
+def _added_up(session: Session, rules: Sequence[Rule]) -> Statistics:
     total = Statistics(0, 0, 0.0)
     for rule in rules:
         total = merged_statistics(total, Statistics(rule.n_used, rule.n_success, rule.avg_delta, rule.verified))
-    return total
+    # Rules that say the same are often in one prompt, and verified successes are of different episodes.
+    apart = max(total.verified - _verified_together(session, rules), *(rule.verified for rule in rules), 0)
+    return replace(total, verified=apart)
+
+
+def _verified_together(session: Session, rules: Sequence[Rule]) -> int:
+    """Return how often adding up counts an episode again in which several of the rules were verified."""
+    episodes: list[set[str]] = []
+    for rule in rules:
+        family = {rule.id} | merged_from(session, [rule.id])
+        uses = select(RuleUse.episode_id).where(col(RuleUse.rule_id).in_(family), col(RuleUse.verified).is_(True))
+        episodes.append(set(session.exec(uses)))
+    return sum(map(len, episodes)) - len(set().union(*episodes))
 
 
 def _union(*lists: Sequence[str]) -> list[str]:

@@ -5,9 +5,10 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
+from core.rules.kinship import merged_from
 from core.rules.library import SYSTEM, Change, content_of, get_rule, restore_content
 from core.rules.lifecycle import Cause, State
-from core.tables import Rule, RuleEvent
+from core.tables import RuleEvent
 
 _EARNED = frozenset(
     {Cause.VERIFIED, Cause.HARMFUL, Cause.RECOVERED, Cause.NO_RECOVERY, Cause.UNRETRIEVED, Cause.TRIMMED}
@@ -37,7 +38,8 @@ def contents_without_round(session: Session, round_number: int) -> dict[str, dic
         else:
             tested.add(event.rule_id)
     peoples = _touched_by_people(session, first)
-    tested -= peoples | _parents(session, peoples)
+    # What was merged into a rule that stays must not come back beside it, over however many merges.
+    tested -= peoples | merged_from(session, peoples)
     contents = {}
     for rule_id in sorted(tested):
         before = first[rule_id].before
@@ -54,12 +56,6 @@ def roll_back_round(session: Session, contents: Mapping[str, Mapping[str, Any]],
     for rule_id, content in contents.items():
         restore_content(session, get_rule(session, rule_id), content, Cause.GATE, change)
     return len(contents)
-
-
-def _parents(session: Session, rule_ids: set[str]) -> set[str]:
-    """Return what was merged into the given rules: restoring it beside them would make duplicates."""
-    rules = session.exec(select(Rule).where(col(Rule.id).in_(rule_ids))).all()
-    return {parent for rule in rules for parent in rule.parents}
 
 
 def _touched_by_people(session: Session, first: Mapping[str, RuleEvent]) -> set[str]:

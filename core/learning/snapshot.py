@@ -7,14 +7,13 @@ from typing import Any
 from sqlmodel import Session, select
 
 from core.embeddings import COMPARISON, Embedder
-from core.rules.conflict_records import live_conflicts
 from core.rules.library import rules_in
 from core.rules.lifecycle import State
 from core.rules.retrieval import Retrieval, RuleIndex, mutex_groups
 from core.rules.utility import Scorer
 from core.rules.wording import condition_text
 from core.settings import RetrievalSettings
-from core.tables import Rule
+from core.tables import Conflict, Rule
 
 SERVED_STATES = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
 
@@ -69,13 +68,16 @@ class SnapshotMaker:
         return self.of(rules, _pairs(session))
 
     def of(self, rules: Sequence[Rule], conflicts: Sequence[tuple[str, str]]) -> LibrarySnapshot:
-        """Return a snapshot of the given rules."""
+        """Return a snapshot of the given rules; conflicts with a rule that is not among them do not bind them."""
+        present = {rule.id for rule in rules}
+        mutex = mutex_groups([pair for pair in conflicts if present.issuperset(pair)])
         total = sum(rule.n_used for rule in rules)
         utilities = {rule.id: self.scorer.score(rule, total) for rule in rules}
         vectors = self.embedder.encode([condition_text(rule) for rule in rules], COMPARISON)
-        index = RuleIndex(rules, vectors, utilities, mutex_groups(conflicts), self.settings)
+        index = RuleIndex(rules, vectors, utilities, mutex, self.settings)
         return LibrarySnapshot(index, self.embedder)
 
 
 def _pairs(session: Session) -> list[tuple[str, str]]:
-    return [(conflict.rule_a, conflict.rule_b) for conflict in live_conflicts(session)]
+    """Return all open conflicts: rules that are archived now may be served in an 'as if'."""
+    return list(session.exec(select(Conflict.rule_a, Conflict.rule_b).where(Conflict.status == "open")))

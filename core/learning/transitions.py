@@ -54,7 +54,8 @@ def apply_transitions(
     rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
     room = settings.capacity - sum(rule.state == State.ACTIVE for rule in rules)
     for rule in rules:
-        may_go_live = room > 0 and (testable or rule.approved_by is not None) and rule.id not in evidence.losers
+        settled = rule.id not in evidence.in_conflict | evidence.losers
+        may_go_live = room > 0 and (testable or rule.approved_by is not None) and settled
         step = _next_step(rule, evidence, settings, change.round_number or 0, may_go_live)
         if step is not None:
             to, cause, (template, values) = step

@@ -15,6 +15,7 @@ from sqlmodel import Session, col, func, select
 from core.clock import Clock
 from core.errors import ConcurrentChangeError, UserError
 from core.ids import new_id
+from core.rules.kinship import merge_kin_in_use
 from core.rules.lifecycle import Cause, State, check_transition
 from core.tables import Rule, RuleEvent
 from core.tables.rules import RuleContent
@@ -126,6 +127,53 @@ def restore_content(session: Session, rule: Rule, content: Mapping[str, Any], ca
     _record(session, rule, cause.value, change, before=before, from_state=from_state)
 
 
+def unmerge(session: Session, rule: Rule, change: Change) -> list[Rule]:
+    """Take a merge apart: the merged rule goes to the archive, its parents come back as they were before it.
+
+    Statistics stay where they were counted. The parents have kept their own, since a merge does not touch
+    them; what the merged rule has counted since then was the doing of its own text, and stays with it in the
+    archive. Nothing is lost and nothing counts twice, because a merge and its parents are never both in use.
+
+    Returns:
+        The parents.
+
+    Raises:
+        UserError: the rule is no merge, became part of another one, or a parent has changed since so that it
+            cannot come back as it was.
+    """
+    if rule.origin != "merge" or not rule.parents:
+        raise UserError("“{name}” is not a merge; there is nothing to take apart.", name=rule.name)
+    if rule.merged_into is not None:
+        raise UserError(
+            "“{name}” became part of “{other}” itself. Take that merge apart first; nothing was changed.",
+            name=rule.name,
+            other=get_rule(session, rule.merged_into).name,
+        )
+    parents = [get_rule(session, parent) for parent in rule.parents]
+    contents = [_before_merge(session, parent, rule) for parent in parents]
+    archived = {"state": State.ARCHIVED.value, "approved_by": None, "probation_since": None}
+    restore_content(session, rule, content_of(rule) | archived, Cause.UNMERGED, change)
+    for parent, content in zip(parents, contents, strict=True):
+        check_apart(session, parent)
+        restore_content(session, parent, content, Cause.UNMERGED, change)
+    return parents
+
+
+def check_apart(session: Session, rule: Rule) -> None:
+    """Raise if a rule must not come into use because a merge of it, or a part of it, is in use.
+
+    Raises:
+        UserError: names the other rule.
+    """
+    for other in merge_kin_in_use(session, rule.id):
+        raise UserError(
+            "“{name}” and “{other}” come from the same merge; both in use would count the same episodes twice. "
+            "Archive “{other}” or take the merge apart first. Nothing was changed.",
+            name=rule.name,
+            other=other.name,
+        )
+
+
 def get_rule(session: Session, rule_id: str, version: int | None = None) -> Rule:
     """Return a rule, checking that it is still the version the caller has seen.
 
@@ -180,6 +228,18 @@ def rewind(session: Session, event_id: int, change: Change, domain: str) -> int:
         restore_content(session, rule, wanted, Cause.REWOUND, change)
         changed += rule.version != version
     return changed
+
+
+def _before_merge(session: Session, parent: Rule, merged: Rule) -> dict[str, Any]:
+    """Return the parent's content right before it was merged, if the merge is the last that happened to it."""
+    query = select(RuleEvent).where(RuleEvent.rule_id == parent.id, RuleEvent.kind == Cause.MERGED.value)
+    for event in session.exec(query.order_by(col(RuleEvent.id).desc())):
+        # Equal to what the merge left, not merely untouched: rewinding away and back again changes nothing.
+        if event.before is not None and event.after == content_of(parent) and parent.merged_into == merged.id:
+            return event.before
+    raise UserError(
+        "“{name}” has changed since the merge and cannot come back as it was. Nothing was changed.", name=parent.name
+    )
 
 
 def _record(

@@ -19,6 +19,7 @@ class Cause(StrEnum):
 
     VERIFIED = "verified"  # enough verified successes, and approved
     PERSON = "person"  # somebody with the right to do so decided it
+    QUARANTINED = "quarantined"  # a person took it out together with the harmful rule it descends from
     HARMFUL = "harmful"  # probably worse than doing without
     UNRETRIEVED = "unretrieved"  # a candidate nobody's prompt asked for
     TRIMMED = "trimmed"  # the token budget cut it from most prompts of a round
@@ -36,11 +37,13 @@ _C, _A, _P, _X = State.CANDIDATE, State.ACTIVE, State.PROBATION, State.ARCHIVED
 
 TRANSITIONS: dict[tuple[State, State], frozenset[Cause]] = {
     (_C, _A): frozenset({Cause.VERIFIED, Cause.PERSON}),
-    (_C, _X): frozenset({Cause.PERSON, Cause.HARMFUL, Cause.UNRETRIEVED, Cause.MERGED, Cause.PRUNED}),
+    (_C, _X): frozenset(
+        {Cause.PERSON, Cause.QUARANTINED, Cause.HARMFUL, Cause.UNRETRIEVED, Cause.MERGED, Cause.PRUNED}
+    ),
     (_A, _P): frozenset({Cause.HARMFUL, Cause.TRIMMED, Cause.LOST_CONFLICT, Cause.PERSON}),
-    (_A, _X): frozenset({Cause.PERSON, Cause.MERGED, Cause.PRUNED}),
+    (_A, _X): frozenset({Cause.PERSON, Cause.QUARANTINED, Cause.MERGED, Cause.PRUNED}),
     (_P, _A): frozenset({Cause.RECOVERED, Cause.PERSON}),
-    (_P, _X): frozenset({Cause.PERSON, Cause.NO_RECOVERY, Cause.MERGED, Cause.PRUNED}),
+    (_P, _X): frozenset({Cause.PERSON, Cause.QUARANTINED, Cause.NO_RECOVERY, Cause.MERGED, Cause.PRUNED}),
     (_X, _C): frozenset({Cause.PERSON}),
 }
 """What may lead from one state to another in the course of things."""

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, String, case, cast, func, or_
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
+from core.rules.kinship import descendants as rules_descended_from
 from core.rules.wording import rule_text
 from core.statistics import Interval, wilson
 from core.tables import Episode, Rule, RuleEvent, RuleUse
@@ -155,6 +156,14 @@ def rule_story(session: Session, rule_id: str, *, events: int = 100) -> RuleStor
         parents=tuple(rule_row(parent) for parent in parents),
         children=tuple(rule_row(child) for child in _children(session, rule_id)),
     )
+
+
+def descendants(session: Session, rule_id: str) -> tuple[RuleRow, ...]:
+    """List the rules that come from a rule, by merges or learned with it in the prompt, over any number of steps.
+
+    Oldest first, archived ones too; never the rule itself.
+    """
+    return tuple(rule_row(rule) for rule in rules_descended_from(session, rule_id))
 
 
 def rule_row(rule: Rule) -> RuleRow:

@@ -22,7 +22,7 @@ from core.rules.lifecycle import Cause, State
 from core.settings import Settings
 from core.tables import Conflict, Proposal, Refusal, Rule, RuleEvent
 from core.tables.rules import RuleContent
-from tests.learning.rows import DOMAIN, NOW
+from tests.learning.rows import DOMAIN, NOW, a_use, an_episode
 from tests.llm.helpers import make_bench
 from tests.support.embedding import WordEmbedder, packaged_embedder
 from tests.support.model_server import ModelServer
@@ -386,3 +386,36 @@ def test_deciding_alone_writes_nothing(desk: Desk) -> None:
     operation = Operation(op="ADD", name="Rotate", condition=CONDITION, action=ACTION, confidence=0.9)
     Intake(desk.bench, CHANGE).decide(operation, Source("reflection_1", 0, (), ()))
     assert (desk.rows(Rule), desk.rows(Refusal)) == ([], [])
+
+
+def verify(desk: Desk, **episodes: tuple[str, ...]) -> None:
+    """Count verified successes as credit does: rule ids by episode."""
+    with desk.bench.database.write() as session:
+        for episode_id, rule_ids in episodes.items():
+            session.add(an_episode(episode_id))
+            session.flush()
+            for rule_id in rule_ids:
+                session.add(a_use(episode_id, rule_id, compliance="complied", verified=True))
+                get_rule(session, rule_id).verified += 1
+
+
+def test_an_episode_in_which_both_parents_were_verified_is_one_verified_success_of_the_merge(desk: Desk) -> None:
+    for name in ("a", "b"):
+        make_rule(desk, name)
+    verify(desk, e1=("a", "b"), e2=("a", "b"), e3=("b",))
+    merged = desk.rule(desk.take("MERGE", target="a", other="b")["rule_id"])
+    assert merged.verified == 3, "three episodes, not five"
+    make_rule(desk, "c")
+    verify(desk, e4=("c", merged.id), e5=("c",))
+    wider = desk.rule(desk.take("MERGE", target=merged.id, other="c")["rule_id"])
+    assert wider.verified == 5
+
+
+def test_what_a_person_took_apart_is_not_merged_again(desk: Desk) -> None:
+    for name in ("a", "b"):
+        make_rule(desk, name)
+    merged = desk.take("MERGE", target="a", other="b")["rule_id"]
+    who: dict[str, Any] = {"actor": "ada", "clock": lambda: NOW}
+    curation.unmerge(desk.bench.database, rule_id=merged, version=1, reason="different cases", **who)
+    assert detectors(desk.take("MERGE", target="b", other="a")) == ["ignored"]
+    assert [desk.rule(name).state for name in ("a", "b")] == ["candidate", "candidate"]

@@ -181,3 +181,17 @@ def test_rolling_back_twice_changes_nothing_more(database: Database) -> None:
         assert roll_back(session) == 1
         assert roll_back(session) == 0
         assert rule.action == "drain it"
+
+
+def test_nothing_comes_back_beside_a_kept_rule_that_it_became_part_of_in_two_steps(database: Database) -> None:
+    with database.write() as session:
+        parts = [make_rule(session, name) for name in ("a", "b", "c")]
+        for merged_id, parents in (("ab", ["a", "b"]), ("abc", ["ab", "c"])):
+            draft = RuleContent(name=merged_id, condition="a queue grows", action="drain it", domain=DOMAIN)
+            create_rule(session, draft, by_loop(), origin="merge", id=merged_id, parents=parents)
+            for parent in parents:
+                rule = get_rule(session, parent)
+                move_rule(session, rule, State.ARCHIVED, Cause.MERGED, by_loop(), merged_into=merged_id)
+        edit_rule(session, get_rule(session, "abc"), {"approved_by": "ada"}, ADA, kind="approved")
+        assert roll_back(session) == 0
+        assert {part.state for part in parts} == {"archived"}

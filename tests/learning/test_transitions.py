@@ -16,7 +16,7 @@ from core.rules.library import SYSTEM, Change, create_rule, get_rule, move_rule
 from core.rules.lifecycle import Cause, State
 from core.rules.utility import Ucb
 from core.settings import LifecycleSettings, UtilitySettings
-from core.tables import Rule, RuleEvent
+from core.tables import Conflict, Rule, RuleEvent
 from core.tables.rules import RuleContent
 from tests.learning.rows import DOMAIN, NOW, a_round, a_use, an_episode
 
@@ -259,3 +259,19 @@ def test_a_pruned_rule_that_was_never_used_leaves_an_event_that_any_database_can
     assert last_event(database).reason_values == {"utility": "∞"}
     with database.read() as session:
         assert sorted(rule.state for rule in session.exec(select(Rule)).all()) == ["archived", "candidate"]
+
+
+def test_a_rule_on_probation_does_not_come_back_while_its_conflict_is_open(database: Database) -> None:
+    make_rule(database, state="probation")
+    make_rule(database, "other", state="active")
+    with database.write() as session:
+        finding = ConflictFinding("other", "lexicon", "opposed", {}, hard=True)
+        record_conflicts(session, get_rule(session, "r"), [finding], change(None))
+    settle(database, 2, FINE)
+    assert state(database) == "probation"
+    with database.write() as session:
+        conflict = session.exec(select(Conflict)).one()
+        conflict.status = "dismissed"
+        session.add(conflict)
+    settle(database, 2, FINE)
+    assert state(database) == "active"

@@ -2,8 +2,12 @@
 
 from sqlmodel import select
 
+from core.clock import utc_now
 from core.db import Database
+from core.rules.library import Change, create_rule, move_rule
+from core.rules.lifecycle import Cause, State
 from core.tables import Conflict, LoopControl, Proposal, Rule, SettingOverride
+from core.tables.rules import RuleContent
 from tests.pages.conftest import OpenPage
 
 OLDEST = "rule_0000000000000005"
@@ -134,3 +138,58 @@ def test_a_language_switch_keeps_the_page_and_the_rule(sample: Database, open_pa
     at.button_group(key="shell_choice").set_value("zh").run()
     assert at.query_params["rule"] == OLDEST
     assert at.title[0].value == "Find deleted files that are still open"
+
+
+def test_a_rule_is_archived_with_the_descendants_that_were_chosen(sample: Database, open_page: OpenPage) -> None:
+    root, chosen, spared = (f"rule_{number:016x}" for number in (1, 5, 6))
+    with sample.write() as session:
+        for rule_id in (chosen, spared):
+            rule = session.get_one(Rule, rule_id)
+            rule.lineage = [root]
+            session.add(rule)
+    at = open_page("library", rule=root)
+    assert {box.key for box in at.checkbox} == {f"library_{root}_with_{one}" for one in (chosen, spared)}
+    at.checkbox(key=f"library_{root}_with_{chosen}").check()
+    at.text_input(key=f"library_{root}_reason").set_value("Planted by a tool result.")
+    at.button(key=f"library_{root}_send").click().run()
+    assert not at.exception
+    assert at.success[0].value.startswith("Archived with 1 descendant: ")
+    assert [read_rule(sample, one).state for one in (root, chosen, spared)] == ["archived", "archived", "candidate"]
+
+
+def test_a_descendant_that_changed_meanwhile_stops_the_whole_quarantine(sample: Database, open_page: OpenPage) -> None:
+    root, chosen = (f"rule_{number:016x}" for number in (1, 5))
+
+    def change(**columns: object) -> None:
+        with sample.write() as session:
+            rule = session.get_one(Rule, chosen)
+            for name, value in columns.items():
+                setattr(rule, name, value)
+            session.add(rule)
+
+    change(lineage=[root])
+    at = open_page("library", rule=root)
+    at.checkbox(key=f"library_{root}_with_{chosen}").check()
+    at.text_input(key=f"library_{root}_reason").set_value("Planted by a tool result.")
+    change(version=7)
+    at.button(key=f"library_{root}_send").click().run()
+    assert "has changed since you opened it" in at.error[0].value
+    assert read_rule(sample, root).state != "archived"
+
+
+def test_a_merge_is_taken_apart_from_its_page(sample: Database, open_page: OpenPage) -> None:
+    change = Change("system", utc_now, round_number=8)
+    parent_id = "rule_0000000000000001"
+    with sample.write() as session:
+        parent = session.get_one(Rule, parent_id)
+        draft = RuleContent(name="Wider", condition="a cache is cold", action="warm it", domain=parent.domain)
+        create_rule(session, draft, change, origin="merge", id="merged", parents=[parent_id])
+        move_rule(session, parent, State.ARCHIVED, Cause.MERGED, change, merged_into="merged")
+    assert "library_merged_unmerge_send" not in {button.key for button in open_page("library", rule=OLDEST).button}
+    at = open_page("library", rule="merged")
+    at.button(key="library_merged_unmerge_send").click().run()
+    assert at.error[0].value == "Give a reason first; one line is enough."
+    at.text_input(key="library_merged_unmerge_reason").set_value("They differ in the remedy.")
+    at.button(key="library_merged_unmerge_send").click().run()
+    assert at.success[0].value == "Taken apart: Wider"
+    assert [read_rule(sample, one).state for one in (parent_id, "merged")] == ["active", "archived"]

@@ -14,6 +14,7 @@ from core.db import Database, open_database
 from core.errors import ConcurrentChangeError, IllegalTransitionError, UserError
 from core.rules.library import (
     Change,
+    check_apart,
     content_of,
     contents_at,
     create_rule,
@@ -23,6 +24,7 @@ from core.rules.library import (
     move_rule,
     rewind,
     rules_in,
+    unmerge,
 )
 from core.rules.lifecycle import Cause, State
 from core.tables import Rule, RuleEvent
@@ -179,3 +181,105 @@ def test_whoever_saw_an_older_version_changes_nothing(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="no rule rule_x"):
             get_rule(session, "rule_x")
     database.close()
+
+
+def merge(session: Session, *parents: Rule, change: Change = CHANGE) -> Rule:
+    merged = create_rule(
+        session,
+        RuleContent(name="Wider", condition="any queue grows", action="drain it", domain=parents[0].domain),
+        change,
+        origin="merge",
+        parents=[parent.id for parent in parents],
+        n_used=sum(parent.n_used for parent in parents),
+    )
+    for parent in parents:
+        move_rule(session, parent, State.ARCHIVED, Cause.MERGED, change, merged_into=merged.id)
+    return merged
+
+
+def test_a_merge_is_taken_apart_exactly_and_every_use_stays_where_it_was_counted(database: Database) -> None:
+    with Session(database.engine) as session:
+        live, waiting = make_rule(session, name="live", tags=["x"]), make_rule(session, name="waiting")
+        move_rule(session, live, State.ACTIVE, Cause.VERIFIED, CHANGE)
+        move_rule(session, live, State.PROBATION, Cause.TRIMMED, Change("system", lambda: NOW, round_number=4))
+        live.n_used, waiting.n_used = 5, 7
+        before = [content_of(live), content_of(waiting)]
+        merged = merge(session, live, waiting)
+        move_rule(session, merged, State.ACTIVE, Cause.PERSON, CHANGE)
+        merged.n_used += 3
+        assert unmerge(session, merged, CHANGE) == [live, waiting]
+        assert [content_of(live), content_of(waiting)] == before
+        assert (merged.state, merged.n_used, live.n_used, waiting.n_used) == ("archived", 15, 5, 7)
+        kinds = session.exec(select(RuleEvent.kind).order_by(col(RuleEvent.id).desc()).limit(4)).all()
+        assert list(kinds) == ["unmerged", "unmerged", "unmerged", "person"]
+
+
+def test_a_merge_that_a_person_archived_can_still_be_taken_apart(database: Database) -> None:
+    with Session(database.engine) as session:
+        parent = make_rule(session)
+        merged = merge(session, parent)
+        move_rule(session, merged, State.ARCHIVED, Cause.PERSON, CHANGE)
+        unmerge(session, merged, CHANGE)
+        assert (parent.state, merged.state) == ("candidate", "archived")
+
+
+def test_a_merge_can_be_taken_apart_after_the_library_went_back_and_forth(database: Database) -> None:
+    with Session(database.engine) as session:
+        parent = make_rule(session, "back and forth")
+        before, then = content_of(parent), last_event_id(session)
+        merged = merge(session, parent)
+        after = last_event_id(session)
+        for event_id in (then, after):
+            rewind(session, event_id, CHANGE, "back and forth")
+        unmerge(session, merged, CHANGE)
+        assert content_of(parent) == before
+
+
+def _again(session: Session, merged: Rule, parent: Rule) -> None:
+    merge(session, merged)
+
+
+def _edit_parent(session: Session, merged: Rule, parent: Rule) -> None:
+    edit_rule(session, parent, {"action": "close it"}, CHANGE)
+
+
+def _restore_parent(session: Session, merged: Rule, parent: Rule) -> None:
+    move_rule(session, parent, State.CANDIDATE, Cause.PERSON, CHANGE, merged_into=None)
+
+
+def _unmerge(session: Session, merged: Rule, parent: Rule) -> None:
+    unmerge(session, merged, CHANGE)
+
+
+@pytest.mark.parametrize(
+    ("first", "says"),
+    [
+        (_again, "became part of “Wider”"),
+        (_edit_parent, "“part” has changed"),
+        (_restore_parent, "“part” has changed"),
+        (_unmerge, "“part” has changed"),
+    ],
+)
+def test_a_merge_that_cannot_be_taken_apart_says_why(database: Database, first: Any, says: str) -> None:
+    with Session(database.engine) as session:
+        parent = make_rule(session, name="part")
+        merged = merge(session, parent)
+        first(session, merged, parent)
+        event_id = last_event_id(session)
+        with pytest.raises(UserError, match=says):
+            unmerge(session, merged, CHANGE)
+        assert last_event_id(session) == event_id
+        with pytest.raises(UserError, match="not a merge"):
+            unmerge(session, parent, CHANGE)
+
+
+def test_parents_do_not_come_back_beside_what_went_into_them(database: Database) -> None:
+    with Session(database.engine) as session:
+        part = make_rule(session, name="part")
+        whole = merge(session, part)
+        wider = merge(session, whole)
+        move_rule(session, wider, State.ARCHIVED, Cause.PERSON, CHANGE)
+        check_apart(session, part)
+        move_rule(session, part, State.CANDIDATE, Cause.PERSON, CHANGE, merged_into=None)
+        with pytest.raises(UserError, match="“part” come from the same merge"):
+            unmerge(session, wider, CHANGE)

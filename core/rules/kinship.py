@@ -1,0 +1,66 @@
+"""Which rules come from which: by merges (parents), and by being learned with them in the prompt (lineage).
+
+Only reads. What follows from it (taking a merge apart, quarantine, a rollback) is decided elsewhere.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from sqlmodel import Session, col, select
+
+from core.rules.lifecycle import State
+from core.tables import Rule
+
+_Links = Mapping[str, set[str]]
+
+
+def merged_from(session: Session, rule_ids: Iterable[str]) -> set[str]:
+    """Return all that went into the given rules by merges, over any number of them."""
+    return _reachable(rule_ids, _parents(session))
+
+
+def descendants(session: Session, rule_id: str) -> list[Rule]:
+    """Return the rules that come from a rule by merges or lineage, over any number of steps, oldest first.
+
+    Archived ones are among them, the rule itself never is, even where rules were learned from each other.
+    """
+    links = _parents(session)
+    for child, lineage in session.exec(select(Rule.id, Rule.lineage)):
+        links[child] |= set(lineage)
+    found = _reachable([rule_id], _turned(links)) - {rule_id}
+    return list(
+        session.exec(select(Rule).where(col(Rule.id).in_(found)).order_by(col(Rule.created_at), col(Rule.id))).all()
+    )
+
+
+def merge_kin_in_use(session: Session, rule_id: str) -> list[Rule]:
+    """Return the rules in use that a rule shares statistics with: what went into it, and what it went into.
+
+    A merge adds up the figures of its parents, so the two must not be in use at the same time.
+    """
+    parents = _parents(session)
+    kin = (_reachable([rule_id], parents) | _reachable([rule_id], _turned(parents))) - {rule_id}
+    query = select(Rule).where(col(Rule.id).in_(kin), Rule.state != State.ARCHIVED.value)
+    return list(session.exec(query.order_by(col(Rule.created_at), col(Rule.id))).all())
+
+
+def _parents(session: Session) -> dict[str, set[str]]:
+    return {rule_id: set(parents) for rule_id, parents in session.exec(select(Rule.id, Rule.parents))}
+
+
+def _turned(links: _Links) -> dict[str, set[str]]:
+    turned: dict[str, set[str]] = {}
+    for source, targets in links.items():
+        for target in targets:
+            turned.setdefault(target, set()).add(source)
+    return turned
+
+
+def _reachable(start: Iterable[str], links: _Links) -> set[str]:
+    """Return what can be reached from the start in one step or more."""
+    found: set[str] = set()
+    waiting = list(start)
+    while waiting:
+        new = links.get(waiting.pop(), set()) - found
+        found |= new
+        waiting.extend(new)
+    return found
