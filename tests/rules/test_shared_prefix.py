@@ -5,7 +5,6 @@ Rules take at most 40 % of a prompt, so at least 60 % is the same whatever is re
 
 import gzip
 import json
-import os
 import random
 import sys
 from collections.abc import Sequence
@@ -35,12 +34,17 @@ def hits(draw: random.Random, words: Sequence[str]) -> list[Hit]:
     return sorted(chosen, key=lambda hit: -hit.score)
 
 
+def common_start(first: str, second: str) -> str:
+    differs = (place for place, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    return first[: next(differs, min(len(first), len(second)))]
+
+
 def shares(stable: Sequence[str], words: Sequence[str]) -> list[float]:
     """Return for each two prompts in a row the share of the second one's tokens that both begin with."""
     draw = random.Random(1)
     prompts = [assemble(stable[n % len(stable)], hits(draw, words), SETTINGS).text for n in range(PROMPTS)]
     return [
-        estimate_tokens(os.path.commonprefix([first, second])) / estimate_tokens(second)
+        estimate_tokens(common_start(first, second)) / estimate_tokens(second)
         for first, second in pairwise(prompts)
     ]
 
