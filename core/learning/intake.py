@@ -200,6 +200,9 @@ class Intake:
                 return self._propose(parent, "edit", draft, source, reason)
         if self._taken_apart({parent.id for parent in parents}):
             return _outcome("ignored", "A person took a merge of these rules apart before", parents[0].id)
+        others = {rule.id: rule for rule in self._library() if rule.id not in {parent.id for parent in parents}}
+        near = compare_with(draft, list(others.values()), self.bench.embedder)
+        conflicts = self._confirmed(draft, others, near)
 
         def effect(session: Session) -> dict[str, Any]:
             current = [get_rule(session, parent.id, parent.version) for parent in parents]
@@ -219,6 +222,7 @@ class Intake:
             for parent in current:
                 why = self.change.because("Merged into “{name}”", name=rule.name)
                 move_rule(session, parent, State.ARCHIVED, Cause.MERGED, why, merged_into=rule.id)
+            record_conflicts(session, rule, conflicts, self.change)
             return _entry("merged", rule.id)
 
         return effect

@@ -326,6 +326,18 @@ def test_two_rules_are_merged_into_one_with_added_statistics(desk: Desk) -> None
     assert [desk.rule(name).state for name in ("a", "b")] == ["archived", "archived"]
 
 
+def test_a_merge_is_held_against_the_rest_of_the_library(desk: Desk) -> None:
+    """What it contradicts was no business of its parents: neither of them asked for it."""
+    make_rule(desk, "a")
+    make_rule(desk, "b")
+    make_rule(desk, "opposite", live=True, **OPPOSITE)
+    taken = desk.take("MERGE", target="a", other="b")
+    assert taken["result"] == "merged"
+    (conflict,) = desk.rows(Conflict)
+    assert {conflict.rule_a, conflict.rule_b} == {"opposite", taken["rule_id"]}
+    assert conflict.status == "open"
+
+
 def test_rules_that_are_not_equivalent_are_not_merged(desk: Desk) -> None:
     make_rule(desk, "a")
     make_rule(desk, "b", **OTHER)
