@@ -71,7 +71,8 @@ def test_the_message_the_readme_quotes_is_the_real_one(tmp_path: Path) -> None:
 
 
 def test_all_commands_are_there() -> None:
-    assert {shlex.split(each)[3] for each in commands()} == {"run", "import", "report", "plan", "check-positions", "demo-reset"}
+    named = {shlex.split(each)[3] for each in commands()}
+    assert named == {"run", "import", "report", "plan", "check-positions", "demo-reset"}
 
 
 @pytest.mark.parametrize("command", commands())

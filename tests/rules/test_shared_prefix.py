@@ -44,8 +44,7 @@ def shares(stable: Sequence[str], words: Sequence[str]) -> list[float]:
     draw = random.Random(1)
     prompts = [assemble(stable[n % len(stable)], hits(draw, words), SETTINGS).text for n in range(PROMPTS)]
     return [
-        estimate_tokens(common_start(first, second)) / estimate_tokens(second)
-        for first, second in pairwise(prompts)
+        estimate_tokens(common_start(first, second)) / estimate_tokens(second) for first, second in pairwise(prompts)
     ]
 
 
