@@ -63,7 +63,9 @@ def test_a_round_ends_with_scores_gain_and_spend(url: str) -> None:
 
 def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(url: str) -> None:
     started = subprocess.Popen(
-        [sys.executable, "-m", "core", "run", "--rounds", "1", "--seed", "1", "--database", url],
+        # A shell that starts the tests in the background has them ignore the signal, and children inherit that.
+        ["env", "--default-signal=INT", sys.executable,
+         "-m", "core", "run", "--rounds", "1", "--seed", "1", "--database", url],
         cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert started.stderr is not None

@@ -16,7 +16,10 @@ from core.learning.snapshot import SnapshotMaker
 from core.rules.utility import Ucb
 from core.settings import load_settings
 from tests.learning.rows import a_rule
+from tests.support.embedding import packaged_embedder
 from tests.support.right_rules import right_rules
+
+pytestmark = pytest.mark.xdist_group("position_check")  # both measure the same tasks, encoded once
 
 TASKS = 100
 
@@ -24,7 +27,9 @@ TASKS = 100
 def bench_for(tmp_path: Path, **simulation: float) -> Bench:
     faultless = {"malformed_rate": 0, "rate_limit_rate": 0, "timeout_rate": 0}
     settings = load_settings(simulation=faultless | simulation)
-    maker = BenchMaker(settings, open_database(f"sqlite:///{tmp_path}/t.db"), utc_now, "test")
+    maker = BenchMaker(
+        settings, open_database(f"sqlite:///{tmp_path}/t.db"), utc_now, "test", _embedder=packaged_embedder()
+    )
     return maker.make(maker.own_domain())
 
 

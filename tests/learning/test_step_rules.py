@@ -22,6 +22,8 @@ from tests.llm.helpers import make_bench
 from tests.support.embedding import WordEmbedder
 from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.xdist_group("step_rules")
+
 STABLE = "You are an agent. " * 200
 TASK = "the checkout page is slow"
 

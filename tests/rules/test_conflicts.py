@@ -10,6 +10,8 @@ from core.rules.conflicts import suggest
 from core.tables.rules import Rule, RuleContent
 from tests.support.rule_pairs import LANGUAGES, conflict_rates, conflicts, figures, rule_pairs
 
+pytestmark = pytest.mark.xdist_group("conflict_pairs")  # encoding the pairs takes most of the time
+
 JANUARY, FEBRUARY = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
 
 
@@ -27,7 +29,6 @@ def test_the_pairs_are_many_balanced_and_misleading() -> None:
 
 def test_contradictions_are_found_and_little_else() -> None:
     rates = conflict_rates(rule_pairs())
-    print(figures())  # noqa: T201
     assert min(rates.recall / 0.9, rates.precision / 0.85) >= 1, figures()
 
 

@@ -20,7 +20,7 @@ from tests.learning.rows import a_rule
 from tests.support.recordings import airline_file
 
 SETTINGS = RetrievalSettings()
-PROMPTS = 200
+PROMPTS = 60
 
 
 def hits(draw: random.Random, words: Sequence[str]) -> list[Hit]:
