@@ -21,6 +21,7 @@ from tests.learning.rows import a_rule
 from tests.llm.helpers import make_bench
 from tests.support.embedding import WordEmbedder
 from tests.support.model_server import ModelServer
+from tests.support.right_rules import right_rules
 
 pytestmark = pytest.mark.xdist_group("step_rules")
 
@@ -86,22 +87,27 @@ def test_the_state_is_the_task_and_the_last_thing_seen() -> None:
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Database:
-    """Two small rounds with retrieval at every step, rewritten queries and small prompts."""
+    """One small round of a library that was there: retrieval at every step, rewritten queries, small prompts."""
     database = open_database(f"sqlite:///{tmp_path_factory.mktemp('steps')}/t.db")
+    with database.write() as session:
+        for kind, text in right_rules().items():
+            condition, _, action = text.removeprefix("When ").partition(", apply ")
+            given = {"condition": condition, "action": f"apply {action}", "domain": "incidents", "state": "active"}
+            session.add(a_rule(kind, created_round=None, **given))
     settings = load_settings(
         retrieval={"per_step": True, "rewrite": True, "top_k": 1, "min_candidates": 0},
-        lifecycle={"approval": "auto", "verified_successes": 1},
-        round={"tasks": 12},
-        gate={"tasks": 12},
+        agent={"rollouts_per_task": 1, "max_turns": 5},
+        round={"tasks": 4},
+        gate={"tasks": 10},
         simulation={"malformed_rate": 0, "rate_limit_rate": 0, "timeout_rate": 0},
     )
-    run_rounds(settings, database, rounds=2)
+    run_rounds(settings, database, rounds=1)
     return database
 
 
 def test_in_a_round_they_are_said_counted_once_and_nothing_is_reused(learned: Database) -> None:
     with learned.read() as session:
-        episodes = session.exec(select(Episode).where(Episode.round_number == 2, Episode.arm == "after")).all()
+        episodes = session.exec(select(Episode).where(col(Episode.arm).in_(("after", "before")))).all()
         uses = session.exec(select(RuleUse).where(RuleUse.disposition == "served")).all()
     told = {
         episode.id: [message["content"] for message in episode.messages[1:] if message["role"] == "system"]
@@ -118,7 +124,7 @@ def test_in_a_round_they_are_said_counted_once_and_nothing_is_reused(learned: Da
 
 def test_each_query_was_rewritten_once(learned: Database) -> None:
     with learned.read() as session:
-        queries = set(session.exec(select(Episode.query).where(col(Episode.round_number) == 2)))
+        queries = set(session.exec(select(Episode.query).where(col(Episode.round_number) == 1)))
         kept = session.exec(select(QueryRewrite)).all()
     assert len(kept) == len({rewrite.text.partition("\n")[0] for rewrite in kept})
     assert queries & {rewrite.text.partition("\n")[0] for rewrite in kept}

@@ -50,9 +50,7 @@ def gate(n: int, effect: float, seed: int) -> tuple[Verdict, bool, bool]:
     unstable = rng.random(n) < UNSTABLE
     changes = rng.random(n) < abs(effect) / (1 - BASE if effect > 0 else BASE)
     after = (before | changes) if effect > 0 else (before & ~changes)
-    found = compare(
-        outcomes(seen(rng, before, unstable)), outcomes(seen(rng, after, unstable)), seed=seed, samples=1000
-    )
+    found = compare(outcomes(seen(rng, before, unstable)), outcomes(seen(rng, after, unstable)), seed=seed, samples=500)
     verdict = judge(found, SETTINGS)
     return verdict, commits(verdict, found, SETTINGS), commits(verdict, found, STRICT)
 

@@ -597,7 +597,7 @@ class Library(RuleBasedStateMachine):
 
 TestLibrary = Library.TestCase
 TestLibrary.settings = settings(
-    max_examples=20,
+    max_examples=14,
     stateful_step_count=30,
     deadline=None,
     derandomize=True,
