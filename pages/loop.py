@@ -65,7 +65,7 @@ def _verdict(t: Translator, row: RoundRow) -> str:
         return told
     compared = t(
         "Reward on held-out tasks changed by {interval}; {repaired} tasks repaired, {regressed} regressed; "
-        "McNemar p = {p}; noise floor {floor}",
+        "McNemar p: {p}; noise floor {floor}",
         interval=t.interval(figures["value"], figures.get("low"), figures.get("high"), int(figures.get("n", 0)), 3),
         repaired=t.number(figures.get("repaired")),
         regressed=t.number(figures.get("regressed")),

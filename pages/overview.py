@@ -86,7 +86,7 @@ def _gain(t: Translator, measured: Gain | None) -> None:
     st.caption(t("{interval} in mean reward", interval=interval))
     st.caption(
         t(
-            "Round {number}: {repaired} tasks repaired, {regressed} regressed; McNemar p = {p}; noise floor {floor}",
+            "Round {number}: {repaired} tasks repaired, {regressed} regressed; McNemar p: {p}; noise floor {floor}",
             number=t.number(measured.round),
             repaired=t.number(measured.repaired),
             regressed=t.number(measured.regressed),
