@@ -8,8 +8,7 @@ from core.embeddings import Embedder
 from core.environments.registry import environment_factory
 from core.episodes.system_prompt import stable_part
 from core.errors import UserError
-from core.learning.round import next_round_number, scorer_of_round
-from core.learning.snapshot import SnapshotMaker
+from core.learning.round import standing_library
 from core.rules.prompt import Prompt, assemble, rule_budget
 from core.rules.retrieval import Hit, LeftOut
 from core.rules.wording import rule_text
@@ -86,8 +85,7 @@ class Previewer:
         if not query.strip():
             raise UserError("Type a task first: the preview shows the prompt it would get.")
         with self._database.read() as session:
-            scorer = scorer_of_round(session, settings, domain, next_round_number(session))
-            library = SnapshotMaker(self._embedder, scorer, settings.retrieval).current(session, domain)
+            library = standing_library(session, settings, domain, self._embedder)
         retrieval = library.retrieve(query)
         stable, limits = _stable(settings, domain), settings.retrieval
         if not stable:

@@ -127,4 +127,6 @@ def _show_outcome(store: "Database") -> None:
     )
     unknown = figures["spend"]["unknown_price_calls"]
     if unknown:
-        typer.echo(t("The price of {unknown} of these calls is unknown: they are not in the sum.", unknown=unknown))
+        typer.echo(
+            t("The price of {unknown} of these calls is unknown: they are not in the sum.", unknown=t.number(unknown))
+        )

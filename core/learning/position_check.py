@@ -13,8 +13,8 @@ from core.ids import derive_seed
 from core.learning.bench import Bench
 from core.learning.gate import held_out_tasks
 from core.learning.rollouts import load_tasks
-from core.learning.round import next_round_number, scorer_of_round
-from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
+from core.learning.round import standing_library
+from core.learning.snapshot import LibrarySnapshot
 from core.rules.prompt import assemble
 from core.rules.retrieval import Hit
 from core.statistics import Interval, paired_bootstrap, wilson
@@ -72,8 +72,7 @@ def check_standing_library(bench: Bench, tasks: int) -> PositionCheck:
     if bench.make_environment is None:
         raise UserError("Recorded episodes cannot be run again. Choose an environment whose tasks can be rolled out.")
     with bench.database.read() as session:
-        scorer = scorer_of_round(session, bench.settings, bench.domain, next_round_number(session))
-        library = SnapshotMaker(bench.embedder, scorer, bench.settings.retrieval).current(session, bench.domain)
+        library = standing_library(session, bench.settings, bench.domain, bench.embedder)
         chosen = load_tasks(session, bench.domain, held_out_tasks(session, bench.domain, tasks))
     return check_positions(bench, bench.make_environment, library, chosen)
 

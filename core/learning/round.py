@@ -14,6 +14,7 @@ from sqlmodel import Session, col, func, select
 from core.clock import Clock
 from core.control import LOOP
 from core.db import Database
+from core.embeddings import Embedder
 from core.ids import derive_seed
 from core.learning.bench import Bench, InterruptedRound
 from core.learning.compliance_phase import judge_open_pairs
@@ -24,7 +25,7 @@ from core.learning.reflection_phase import run_reflections
 from core.learning.rollback import contents_without_round, roll_back_round
 from core.learning.rollouts import Arm, RolloutRunner, load_tasks
 from core.learning.sampling import sample_tasks
-from core.learning.snapshot import SnapshotMaker
+from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
 from core.learning.transitions import apply_transitions, gather_evidence, prune
 from core.learning.verdict import Verdict
 from core.rules.library import SYSTEM, Change
@@ -246,6 +247,12 @@ def scorer_of_round(session: Session, settings: Settings, domain: str, number: i
     """Return the scorer a round ranks rules with: its exploration follows the held-out score so far."""
     exploration = adapt_exploration(settings.utility, held_out_scores(session, domain))
     return make_scorer(settings.utility, exploration, derive_seed(settings.loop.seed, number))
+
+
+def standing_library(session: Session, settings: Settings, domain: str, embedder: Embedder) -> LibrarySnapshot:
+    """Return a domain's library as it is now, ranked as the next round would rank it."""
+    scorer = scorer_of_round(session, settings, domain, next_round_number(session))
+    return SnapshotMaker(embedder, scorer, settings.retrieval).current(session, domain)
 
 
 def held_out_scores(session: Session, environment: str) -> list[float]:

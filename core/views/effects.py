@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Subquery, case, func, select
+from sqlalchemy import ColumnElement, Select, Subquery, case, func, literal, select
 from sqlmodel import Session, col
 
 from core.effects import Effect, Sums, effect
 from core.i18n import TOO_FEW
-from core.statistics import Interval, wilson
+from core.statistics import EMPTY, Interval, wilson
 from core.tables import Episode, Rule, RuleUse
 from core.views.health import METRICS
 
@@ -92,19 +92,15 @@ def _sums(session: Session, metrics: Iterable[str], rule_ids: list[str]) -> dict
 def _parts(metric: str, totals: Subquery) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
     """Return the numerator and the denominator of a metric in one episode."""
     if metric == "success_rate":
-        return case((col(Episode.grade) == "pass", 1.0), else_=0.0), _one()
+        return case((col(Episode.grade) == "pass", 1.0), else_=0.0), literal(1.0)
     if metric == "mean_turns":
-        return 1.0 * col(Episode.turns), _one()
+        return 1.0 * col(Episode.turns), literal(1.0)
     if metric == "tool_error_rate":
         return 1.0 * col(Episode.tool_errors), 1.0 * col(Episode.tool_calls)
     own, verdict = col(RuleUse.disposition) == "served", col(RuleUse.compliance)
     complied = case((own & (verdict == "complied"), 1.0), else_=0.0)
     judged = case((own & verdict.in_(("complied", "violated")), 1.0), else_=0.0)
     return totals.c.complied - complied, totals.c.judged - judged
-
-
-def _one() -> ColumnElement[Any]:
-    return case((col(Episode.id).is_(None), 0.0), else_=1.0)
 
 
 def _compliance_totals(rule_ids: list[str]) -> Subquery:
@@ -149,8 +145,7 @@ def _raw(session: Session, rule: Rule) -> dict[str, tuple[Interval, Interval]]:
     )
     for side, followed, pairs in session.execute(others):
         figures["compliance_rate"][side] = wilson(int(followed), int(pairs))
-    nothing = Interval(None, None, None, 0)
-    return {metric: (figures[metric].get(1, nothing), figures[metric].get(0, nothing)) for metric in METRICS}
+    return {metric: (figures[metric].get(1, EMPTY), figures[metric].get(0, EMPTY)) for metric in METRICS}
 
 
 def _learning(query: Select[Any], domain: str) -> Select[Any]:
