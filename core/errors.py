@@ -31,6 +31,16 @@ class Messages:
         return " ".join(item.template.format(**item.values) for item in self.items)
 
 
+@dataclass(frozen=True)
+class Terms:
+    """English words of which each has a translation of its own, as one value of a message."""
+
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(self.words)
+
+
 class RulewrightError(Exception):
     """Root of both kinds.
 
@@ -54,6 +64,10 @@ class UserError(RulewrightError):
 
 class ConcurrentChangeError(UserError):
     """Somebody changed the same thing since it was read (optimistic locking)."""
+
+
+class NotAllowedError(UserError):
+    """Whoever acts has no right to do this, or no account (any more)."""
 
 
 class IllegalTransitionError(UserError):

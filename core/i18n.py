@@ -17,7 +17,7 @@ from typing import Any, Literal
 from babel import dates, numbers
 from babel.messages import mofile, pofile
 
-from core.errors import Messages, RulewrightError
+from core.errors import Messages, RulewrightError, Terms
 
 LANGUAGES = {"en": "English", "zh": "中文"}
 """Languages offered, each under its own name."""
@@ -86,6 +86,8 @@ class Translator:
     def _value(self, name: str, value: object) -> object:
         if isinstance(value, Messages):
             return " ".join(self._say(item.template, item.values) for item in value.items)
+        if isinstance(value, Terms):
+            return ", ".join(self(word) for word in value.words)
         return self(value) if name == "what" and isinstance(value, str) else value
 
     def number(self, value: float | None, digits: int = 0) -> str:

@@ -12,7 +12,7 @@ from core.errors import UserError
 from core.i18n import Translator, choose_language
 from core.settings import Settings, load_settings
 
-ACTOR = "local"
+LOCAL = "local"
 """Who acts while there is no sign-in: whoever sits at this machine, since only loopback is served."""
 
 LANGUAGE_KEY = "shell_language"
@@ -36,6 +36,11 @@ def context() -> Context:
     """
     settings = load_settings()
     return Context(settings, open_database(settings.database_url))
+
+
+def actor() -> str:
+    """Return who acts: the name in events and in the audit trail."""
+    return LOCAL
 
 
 def settings_now(app: Context) -> Settings:

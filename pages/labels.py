@@ -3,13 +3,9 @@
 from collections.abc import Mapping
 
 from core.i18n import Translator, mark
+from core.people.names import RULE_STATE_NAMES
 
-STATES = {
-    "candidate": mark("Candidate"),
-    "active": mark("Active"),
-    "probation": mark("Probation"),
-    "archived": mark("Archived"),
-}
+STATES = RULE_STATE_NAMES
 STATE_LOOKS = {
     "candidate": ("blue", ":material/science:"),
     "active": ("green", ":material/check_circle:"),

@@ -7,7 +7,7 @@ import streamlit as st
 from core import curation
 from core.i18n import Translator
 from core.views.loop import RefusalRow, refusals
-from pages.context import ACTOR, Context
+from pages.context import Context, actor
 from pages.labels import DETECTORS, FIELDS, label
 from pages.widgets import pager, perform, plain, rule_link
 
@@ -39,5 +39,5 @@ def _refusal(app: Context, t: Translator, row: RefusalRow) -> None:
     if row.revived_as:
         rule_link(t, row.revived_as, t("Revived as a candidate"))
     elif st.button(t("Make it a candidate all the same"), key=f"loop_revive_{row.id}", icon=":material/undo:"):
-        action = partial(curation.revive_refusal, app.database, refusal_id=row.id, actor=ACTOR, clock=app.clock)
+        action = partial(curation.revive_refusal, app.database, refusal_id=row.id, actor=actor(), clock=app.clock)
         perform(t, action, t("Now a candidate: {name}", name=plain(name)))

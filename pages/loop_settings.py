@@ -10,7 +10,7 @@ from core import curation
 from core.errors import UserError
 from core.i18n import Translator, mark
 from core.views.loop import SettingRow, settings_in_force
-from pages.context import ACTOR, Context
+from pages.context import Context, actor
 from pages.labels import GROUPS, label
 from pages.widgets import perform, plain
 
@@ -59,7 +59,7 @@ def _group(app: Context, t: Translator, group: str, rows: list[SettingRow]) -> N
 def _save(app: Context, changes: dict[str, Any]) -> None:
     for name, value in changes.items():
         curation.change_setting(
-            app.database, name=name, value=value, settings=app.settings, actor=ACTOR, clock=app.clock
+            app.database, name=name, value=value, settings=app.settings, actor=actor(), clock=app.clock
         )
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from core import curation
 from core.i18n import Translator, mark
 from core.views.loop import LoopState, loop_state
-from pages.context import ACTOR, Context, context, translator
+from pages.context import Context, actor, context, translator
 from pages.labels import ACTIVITIES, LOOP_LOOKS, LOOP_STATUS, label
 from pages.widgets import badge, perform, plain
 
@@ -53,12 +53,12 @@ def loop_controls(app: Context, t: Translator, key: str) -> None:
         if not runs and st.button(t("Run"), icon=":material/play_arrow:", type="primary", key=f"{key}_run"):
             perform(t, partial(_want, app, "run"), t("The loop runs."))
         if not runs and st.button(t("One round"), icon=":material/skip_next:", key=f"{key}_step"):
-            step = partial(curation.step_loop, app.database, rounds=1, actor=ACTOR, clock=app.clock)
+            step = partial(curation.step_loop, app.database, rounds=1, actor=actor(), clock=app.clock)
             perform(t, step, t("The loop runs one round, then rests."))
 
 
 def _want(app: Context, wanted: str) -> None:
-    curation.set_loop(app.database, wanted=wanted, actor=ACTOR, clock=app.clock)
+    curation.set_loop(app.database, wanted=wanted, actor=actor(), clock=app.clock)
 
 
 def _activity(t: Translator, activity: str) -> str:

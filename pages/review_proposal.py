@@ -7,7 +7,7 @@ import streamlit as st
 from core import curation
 from core.i18n import Translator, mark
 from core.views.review import ProposalItem
-from pages.context import ACTOR, Context
+from pages.context import Context, actor
 from pages.labels import FIELDS, label
 from pages.widgets import digest_card, perform, plain, rule_badges, rule_figures, rule_link
 
@@ -88,7 +88,7 @@ def _decide(app: Context, t: Translator, item: ProposalItem) -> None:
             app.database,
             proposal_id=item.id,
             settings=app.settings,
-            actor=ACTOR,
+            actor=actor(),
             clock=app.clock,
         )
         perform(t, action, t("Accepted: {name}", name=plain(item.rule.name)))
@@ -106,7 +106,7 @@ def _refuse(app: Context, t: Translator, item: ProposalItem, key: str) -> None:
             app.database,
             proposal_id=item.id,
             reason=reason,
-            actor=ACTOR,
+            actor=actor(),
             clock=app.clock,
         )
         perform(t, action, t("Refused: {name}", name=plain(item.rule.name)))

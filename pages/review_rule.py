@@ -9,7 +9,7 @@ import streamlit as st
 from core import curation
 from core.i18n import Translator
 from core.views.review import ConflictCard, Contrast, RuleItem
-from pages.context import ACTOR, Context, settings_now
+from pages.context import Context, actor, settings_now
 from pages.labels import DETECTORS, FIELDS, ORIGINS, label
 from pages.widgets import digest_card, perform, plain, rate_card, rule_badges, rule_link, seen_version
 
@@ -109,7 +109,7 @@ def _approve(app: Context, t: Translator, item: RuleItem, version: int) -> None:
             settings=app.settings,
             rule_id=row.id,
             version=version,
-            actor=ACTOR,
+            actor=actor(),
             clock=app.clock,
             activate=at_once,
         )
@@ -134,7 +134,7 @@ def _edit(app: Context, t: Translator, item: RuleItem, version: int) -> None:
             rule_id=item.row.id,
             version=version,
             content=content,
-            actor=ACTOR,
+            actor=actor(),
             clock=app.clock,
         )
         perform(t, action, t("Changed and approved: {name}", name=plain(str(content["name"]))))
@@ -161,7 +161,7 @@ def _refuse(app: Context, t: Translator, item: RuleItem, version: int) -> None:
             rule_id=item.row.id,
             version=version,
             reason=reason,
-            actor=ACTOR,
+            actor=actor(),
             clock=app.clock,
         )
         perform(t, action, t("Refused: {name}", name=plain(item.row.name)))
@@ -189,7 +189,7 @@ def _conflict(app: Context, t: Translator, item: RuleItem, card: ConflictCard) -
                         app.database,
                         conflict_id=card.id,
                         keep=keep,
-                        actor=ACTOR,
+                        actor=actor(),
                         clock=app.clock,
                     )
                     perform(t, action, t("Conflict settled: {choice}", choice=name))

@@ -11,7 +11,7 @@ from core import curation
 from core.i18n import Translator
 from core.views.effects import MetricEffect
 from core.views.library import RuleChange, RuleRow, RuleStory
-from pages.context import ACTOR, Context
+from pages.context import Context, actor
 from pages.labels import EVENTS, FIELDS, ORIGINS, STATES, label
 from pages.rule_effects import show_effects
 from pages.widgets import episode_link, perform, plain, rate_card, rule_badges, rule_link, seen_version
@@ -203,4 +203,4 @@ def _has_reason(t: Translator, reason: str) -> bool:
 
 
 def _act(app: Context, do: Callable[..., None], row: RuleRow, version: int, reason: str) -> None:
-    do(app.database, rule_id=row.id, version=version, reason=reason, actor=ACTOR, clock=app.clock)
+    do(app.database, rule_id=row.id, version=version, reason=reason, actor=actor(), clock=app.clock)

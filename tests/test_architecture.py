@@ -23,6 +23,7 @@ LAYERS = (
     ("core.calibration", "core.embeddings", "core.environments", "core.llm"),
     ("core.episodes", "core.rules"),
     ("core.learning",),
+    ("core.people",),
     ("core.curation", "core.preview", "core.views"),
     ("core.cli",),
     ("core.__main__",),

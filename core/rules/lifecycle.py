@@ -31,6 +31,7 @@ class Cause(StrEnum):
     PRUNED = "pruned"  # over capacity, or in the lowest share by utility
     GATE = "gate"  # the round that made the change did not pass its held-out test
     REWOUND = "rewound"  # a person restored the library of an earlier round
+    UNDONE = "undone"  # a person took an action back
 
 
 _C, _A, _P, _X = State.CANDIDATE, State.ACTIVE, State.PROBATION, State.ARCHIVED
@@ -48,7 +49,7 @@ TRANSITIONS: dict[tuple[State, State], frozenset[Cause]] = {
 }
 """What may lead from one state to another in the course of things."""
 
-RESTORING = frozenset({Cause.GATE, Cause.REWOUND, Cause.UNMERGED})
+RESTORING = frozenset({Cause.GATE, Cause.REWOUND, Cause.UNMERGED, Cause.UNDONE})
 """Causes that put a rule back into a state it had before, whatever that was."""
 
 

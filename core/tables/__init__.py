@@ -1,20 +1,23 @@
 """The database's tables. Importing this package registers all of them with SQLModel's metadata."""
 
 from core.tables.ledger import LedgerEntry
-from core.tables.people import AuditEntry, SettingOverride
+from core.tables.people import AccessMode, AuditEntry, AuditHead, Person, SettingOverride, Undone
 from core.tables.rounds import Lease, LoopControl, Reflection, Round
 from core.tables.rules import Conflict, Proposal, Refusal, Rule, RuleEvent
 from core.tables.vectors import Embedding, QueryRewrite
 from core.tables.work import Episode, RuleUse, Task
 
 __all__ = [
+    "AccessMode",
     "AuditEntry",
+    "AuditHead",
     "Conflict",
     "Embedding",
     "Episode",
     "Lease",
     "LedgerEntry",
     "LoopControl",
+    "Person",
     "Proposal",
     "QueryRewrite",
     "Reflection",
@@ -25,4 +28,5 @@ __all__ = [
     "RuleUse",
     "SettingOverride",
     "Task",
+    "Undone",
 ]

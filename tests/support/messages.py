@@ -14,6 +14,7 @@ _FUNCTIONS = {"t", "mark", "self", "because"}
 _ERRORS = {
     "UserError",
     "ConcurrentChangeError",
+    "NotAllowedError",
     "IllegalTransitionError",
     "RunFailedError",
     "ModelCallError",

@@ -1,0 +1,36 @@
+"""What people do. Each function is one transaction: check, change, event and audit entry, or nothing at all.
+
+Who may do what, and to an object in which state, says core.people.permissions. Every change of a rule names
+the version the person has seen; if somebody changed it since, nothing happens and the error says so.
+"""
+
+from core.curation.conflicts import resolve_conflict
+from core.curation.loop import change_setting, set_loop, step_loop
+from core.curation.review import (
+    accept_proposal,
+    approve,
+    edit_and_approve,
+    refuse,
+    refuse_proposal,
+    revive_refusal,
+)
+from core.curation.rules import archive, quarantine, restore, unmerge
+from core.curation.undo import undo
+
+__all__ = [
+    "accept_proposal",
+    "approve",
+    "archive",
+    "change_setting",
+    "edit_and_approve",
+    "quarantine",
+    "refuse",
+    "refuse_proposal",
+    "resolve_conflict",
+    "restore",
+    "revive_refusal",
+    "set_loop",
+    "step_loop",
+    "undo",
+    "unmerge",
+]

@@ -1,0 +1,1 @@
+"""Who may do what: roles, the table of permissions, accounts (design section 12)."""

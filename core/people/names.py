@@ -1,0 +1,58 @@
+"""What actions, roles and states are called, for errors, the audit trail and every page; translated when shown."""
+
+from core.i18n import mark
+from core.people.permissions import Action, Role
+
+ROLE_NAMES = {
+    Role.EXPERT: mark("Expert"),
+    Role.OPERATOR: mark("Operator"),
+    Role.MANAGER: mark("Manager"),
+    Role.ADMIN: mark("Administrator"),
+}
+
+ACTION_NAMES = {
+    Action.APPROVE: mark("Approve"),
+    Action.EDIT_AND_APPROVE: mark("Edit and approve"),
+    Action.REFUSE: mark("Refuse"),
+    Action.ARCHIVE: mark("Archive"),
+    Action.RESTORE: mark("Restore"),
+    Action.UNMERGE: mark("Take the merge apart"),
+    Action.QUARANTINE: mark("Quarantine"),
+    Action.ACCEPT_PROPOSAL: mark("Accept a proposal"),
+    Action.REFUSE_PROPOSAL: mark("Refuse a proposal"),
+    Action.REVIVE_REFUSAL: mark("Revive a refused draft"),
+    Action.RESOLVE_CONFLICT: mark("Resolve a conflict"),
+    Action.SET_LOOP: mark("Run or pause the loop"),
+    Action.STEP_LOOP: mark("Run single rounds"),
+    Action.CHANGE_SETTING: mark("Change a setting"),
+    Action.CHANGE_BUDGET: mark("Change the budget"),
+    Action.UNDO: mark("Undo"),
+}
+
+RULE_STATE_NAMES = {
+    "candidate": mark("Candidate"),
+    "active": mark("Active"),
+    "probation": mark("Probation"),
+    "archived": mark("Archived"),
+}
+
+STATE_NAMES = RULE_STATE_NAMES | {
+    "open": mark("Open"),
+    "accepted": mark("Accepted"),
+    "refused": mark("Refused"),
+    "revived": mark("Revived"),
+    "resolved": mark("Resolved"),
+    "dismissed": mark("Dismissed"),
+    "done": mark("Done"),
+    "undone": mark("Undone"),
+}
+
+KIND_NAMES = {
+    "rule": mark("Rule"),
+    "proposal": mark("Proposal"),
+    "refusal": mark("Refused draft"),
+    "conflict": mark("Conflict"),
+    "loop": mark("Loop"),
+    "setting": mark("Setting"),
+    "action": mark("Action"),
+}

@@ -1,0 +1,94 @@
+"""Every action of a person, who may do it, and on what. The only place that knows (design section 12)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.rules.lifecycle import State
+
+
+class Role(StrEnum):
+    """What a person is here for. A person may have several roles; an administrator may do everything."""
+
+    EXPERT = "expert"
+    OPERATOR = "operator"
+    MANAGER = "manager"
+    ADMIN = "admin"
+
+
+class Action(StrEnum):
+    """What a person can do; the name in the audit trail."""
+
+    APPROVE = "approve"
+    EDIT_AND_APPROVE = "edit_and_approve"
+    REFUSE = "refuse"
+    ARCHIVE = "archive"
+    RESTORE = "restore"
+    UNMERGE = "unmerge"
+    QUARANTINE = "quarantine"
+    ACCEPT_PROPOSAL = "accept_proposal"
+    REFUSE_PROPOSAL = "refuse_proposal"
+    REVIVE_REFUSAL = "revive_refusal"
+    RESOLVE_CONFLICT = "resolve_conflict"
+    SET_LOOP = "set_loop"
+    STEP_LOOP = "step_loop"
+    CHANGE_SETTING = "change_setting"
+    CHANGE_BUDGET = "change_budget"
+    UNDO = "undo"
+
+
+@dataclass(frozen=True)
+class Permission:
+    """Who may do something (besides administrators), on which kind of object, in which of its states."""
+
+    kind: str
+    states: frozenset[str]
+    roles: frozenset[Role]
+
+
+STANDING = "standing"
+"""The state of what has no states, such as the loop or a setting."""
+
+STATES: dict[str, frozenset[str]] = {
+    "rule": frozenset(state.value for state in State),
+    "proposal": frozenset({"open", "accepted", "refused"}),
+    "refusal": frozenset({"refused", "revived"}),
+    "conflict": frozenset({"open", "resolved", "dismissed"}),
+    "loop": frozenset({STANDING}),
+    "setting": frozenset({STANDING}),
+    "action": frozenset({"done", "undone"}),
+}
+"""The kinds of object and the states that each can be in."""
+
+
+def _may(*roles: Role, kind: str, states: tuple[str, ...] = (STANDING,)) -> Permission:
+    return Permission(kind, frozenset(states), frozenset(roles))
+
+
+_E, _O, _M = Role.EXPERT, Role.OPERATOR, Role.MANAGER
+_CANDIDATE, _ARCHIVED = (State.CANDIDATE.value,), (State.ARCHIVED.value,)
+_IN_USE = (State.CANDIDATE.value, State.ACTIVE.value, State.PROBATION.value)
+
+PERMISSIONS: dict[Action, Permission] = {
+    Action.APPROVE: _may(_E, kind="rule", states=_CANDIDATE),
+    Action.EDIT_AND_APPROVE: _may(_E, kind="rule", states=_CANDIDATE),
+    Action.REFUSE: _may(_E, kind="rule", states=_CANDIDATE),
+    Action.ARCHIVE: _may(_E, _O, kind="rule", states=_IN_USE),
+    Action.RESTORE: _may(_E, _O, kind="rule", states=_ARCHIVED),
+    Action.UNMERGE: _may(_E, _O, kind="rule", states=_IN_USE),
+    Action.QUARANTINE: _may(_E, _O, kind="rule", states=_IN_USE),
+    Action.ACCEPT_PROPOSAL: _may(_E, kind="proposal", states=("open",)),
+    Action.REFUSE_PROPOSAL: _may(_E, kind="proposal", states=("open",)),
+    Action.REVIVE_REFUSAL: _may(_E, kind="refusal", states=("refused",)),
+    Action.RESOLVE_CONFLICT: _may(_O, kind="conflict", states=("open",)),
+    Action.SET_LOOP: _may(_O, _M, kind="loop"),
+    Action.STEP_LOOP: _may(_O, _M, kind="loop"),
+    Action.CHANGE_SETTING: _may(_O, kind="setting"),
+    Action.CHANGE_BUDGET: _may(_M, kind="setting"),
+    # Whoever may do it may take it back; core.curation.undo also asks that it was their own.
+    Action.UNDO: _may(_E, _O, _M, kind="action", states=("done",)),
+}
+
+
+def may(roles: frozenset[Role], action: Action) -> bool:
+    """Say whether somebody with these roles may do this to an object in a fitting state."""
+    return Role.ADMIN in roles or bool(roles & PERMISSIONS[action].roles)

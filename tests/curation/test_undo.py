@@ -1,0 +1,204 @@
+"""Every action can be taken back, once, exactly, and only while nothing came after it."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlmodel import Session, SQLModel, col, select
+
+from core import curation
+from core.audit import first_broken_link
+from core.curation.recorder import key_of, state_of
+from core.db import Database, open_database
+from core.errors import ConcurrentChangeError, NotAllowedError, UserError
+from core.people.accounts import set_sign_in_needed
+from core.rules.conflict_records import record_conflicts
+from core.rules.conflicts import ConflictFinding
+from core.rules.library import SYSTEM, Change, create_rule, get_rule, move_rule
+from core.rules.lifecycle import Cause, State
+from core.settings import Settings
+from core.tables import (
+    AuditEntry,
+    Conflict,
+    LoopControl,
+    Person,
+    Proposal,
+    Refusal,
+    Round,
+    Rule,
+    SettingOverride,
+    Undone,
+)
+from core.tables.rules import RuleContent
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+SETTINGS = Settings(_env_file=None)
+BY_LOOP = Change(SYSTEM, lambda: NOW, round_number=1)
+WHO: dict[str, Any] = {"actor": "ada", "clock": lambda: NOW}
+TABLES: tuple[type[SQLModel], ...] = (Rule, Conflict, Proposal, Refusal, SettingOverride, LoopControl)
+
+
+def draft(condition: str, action: str) -> RuleContent:
+    return RuleContent(name="Rotate", condition=condition, action=action, domain="desk", confidence=0.9)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """A candidate c, live rules a and b in conflict, an archived rule x, a merge m of p and q, and what waits."""
+    opened = open_database(f"sqlite:///{tmp_path}/t.db")
+    with opened.write() as session:
+        session.add(Round(number=1, environment="desk", seed=1, trigger="schedule", started_at=NOW))
+        for name in "cabxpq":
+            text = draft(f"the log volume {name} is nearly full", "rotate the logs and delete the oldest archives")
+            rule = create_rule(session, text, BY_LOOP, origin="reflection", id=name)
+            if name in "abx":
+                move_rule(session, rule, State.ACTIVE, Cause.VERIFIED, BY_LOOP)
+        move_rule(session, get_rule(session, "x"), State.ARCHIVED, Cause.PRUNED, BY_LOOP)
+        text = draft("any log volume is nearly full", "rotate the logs and delete the oldest archives")
+        create_rule(session, text, BY_LOOP, origin="merge", id="m", parents=["p", "q"])
+        for name in "pq":
+            move_rule(session, get_rule(session, name), State.ARCHIVED, Cause.MERGED, BY_LOOP, merged_into="m")
+        finding = ConflictFinding("b", "lexicon", "opposed", {}, hard=True)
+        record_conflicts(session, get_rule(session, "a"), [finding], BY_LOOP)
+        after = {"action": "rotate the logs, then check that the volume has room"}
+        session.add(
+            Proposal(id="o", rule_id="a", rule_version=2, kind="edit", after=after, round_number=1, created_at=NOW)
+        )
+        refused = draft("the cache is cold after a deploy", "warm it before the traffic is switched over").model_dump()
+        session.add(Refusal(id="f", draft=refused, reasons=[], created_at=NOW))
+    yield opened
+    opened.close()
+
+
+def picture(database: Database, *, without: str = "") -> dict[tuple[str, str], dict[str, Any]]:
+    """Everything people act on, by table and key, but for versions, which only ever grow."""
+    with database.read() as session:
+        rows = [row for table in TABLES for row in session.exec(select(table))]
+        found = {(str(row.__tablename__), str(key_of(row))): state_of(row) for row in rows}
+    for state in found.values():
+        state.pop("version", None)
+    return {key: state for key, state in found.items() if key[1] != without}
+
+
+def last_entry(database: Database) -> AuditEntry:
+    with database.read() as session:
+        return session.exec(select(AuditEntry).order_by(col(AuditEntry.id).desc())).all()[0]
+
+
+def conflict_id(database: Database) -> str:
+    with database.read() as session:
+        return session.exec(select(Conflict.id)).one()
+
+
+ACTS: dict[str, Callable[[Database], object]] = {
+    "approve": lambda d: curation.approve(d, rule_id="c", version=1, settings=SETTINGS, **WHO),
+    "activate": lambda d: curation.approve(d, rule_id="c", version=1, settings=SETTINGS, activate=True, **WHO),
+    "edit": lambda d: curation.edit_and_approve(
+        d, rule_id="c", version=1, content={"condition": "a log volume has no room"}, settings=SETTINGS, **WHO
+    ),
+    "refuse": lambda d: curation.refuse(d, rule_id="c", version=1, reason="no", **WHO),
+    "archive": lambda d: curation.archive(d, rule_id="a", version=2, reason="old", **WHO),
+    "restore": lambda d: curation.restore(d, rule_id="x", version=3, reason="true after all", **WHO),
+    "unmerge": lambda d: curation.unmerge(d, rule_id="m", version=1, reason="differ", **WHO),
+    "quarantine": lambda d: curation.quarantine(
+        d, rule_id="a", version=2, descendants={"b": 2, "c": 1}, reason="poisoned", **WHO
+    ),
+    "accept_proposal": lambda d: curation.accept_proposal(d, proposal_id="o", settings=SETTINGS, **WHO),
+    "refuse_proposal": lambda d: curation.refuse_proposal(d, proposal_id="o", reason="no", **WHO),
+    "keep": lambda d: curation.resolve_conflict(d, conflict_id=conflict_id(d), keep="a", **WHO),
+    "dismiss": lambda d: curation.resolve_conflict(d, conflict_id=conflict_id(d), keep=None, **WHO),
+    "set_loop": lambda d: curation.set_loop(d, wanted="run", **WHO),
+    "step_loop": lambda d: curation.step_loop(d, rounds=3, **WHO),
+    "setting": lambda d: curation.change_setting(d, name="round.tasks", value=7, settings=SETTINGS, **WHO),
+    "budget": lambda d: curation.change_setting(d, name="budget.per_day_usd", value=7, settings=SETTINGS, **WHO),
+}
+
+
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+def test_an_undone_action_leaves_all_as_it_was_and_can_be_done_again(
+    database: Database, act: Callable[[Database], object]
+) -> None:
+    before = picture(database)
+    act(database)
+    after = picture(database)
+    assert after != before
+    entry = last_entry(database)
+    curation.undo(database, entry_id=entry.id or 0, **WHO)
+    assert picture(database) == before
+    undoing = last_entry(database)
+    assert (undoing.action, undoing.object_id, undoing.actor) == ("undo", str(entry.id), "ada")
+    curation.undo(database, entry_id=undoing.id or 0, **WHO)
+    assert picture(database) == after
+    with database.read() as session:
+        assert first_broken_link(session) is None
+
+
+def test_what_an_undone_action_created_goes_to_the_archive_with_its_history(database: Database) -> None:
+    before = picture(database)
+    rule_id = curation.revive_refusal(database, refusal_id="f", **WHO)
+    curation.undo(database, entry_id=last_entry(database).id or 0, **WHO)
+    assert picture(database, without=rule_id) == before
+    with database.read() as session:
+        assert get_rule(session, rule_id).state == "archived"
+
+
+def test_an_action_is_undone_once(database: Database) -> None:
+    ACTS["archive"](database)
+    entry = last_entry(database).id or 0
+    curation.undo(database, entry_id=entry, **WHO)
+    after = picture(database)
+    with pytest.raises(UserError, match="Undone"):
+        curation.undo(database, entry_id=entry, **WHO)
+    assert picture(database) == after
+
+
+def test_what_came_later_is_not_overwritten(database: Database) -> None:
+    curation.approve(database, rule_id="c", version=1, settings=SETTINGS, **WHO)
+    entry = last_entry(database).id or 0
+    curation.refuse(database, rule_id="c", version=2, reason="second thoughts", **WHO)
+    before = picture(database)
+    with pytest.raises(ConcurrentChangeError, match="Rule c"):
+        curation.undo(database, entry_id=entry, **WHO)
+    assert picture(database) == before
+
+
+def test_an_undo_needs_an_action(database: Database) -> None:
+    with pytest.raises(UserError, match="no action 7"):
+        curation.undo(database, entry_id=7, **WHO)
+
+
+def test_an_action_older_than_the_record_of_changes_cannot_be_undone(database: Database) -> None:
+    ACTS["archive"](database)
+    with database.write() as session:
+        entry = session.exec(select(AuditEntry)).one()
+        entry.changes = None
+        session.add(entry)
+    with pytest.raises(UserError, match="before actions could be undone"):
+        curation.undo(database, entry_id=1, **WHO)
+
+
+def invite(session: Session, email: str, *roles: str, active: bool = True) -> None:
+    session.add(Person(email=email, roles=list(roles), active=active, invited_by="root", created_at=NOW))
+
+
+def test_only_who_did_it_or_an_administrator_undoes_and_only_with_the_right_to_do_it(database: Database) -> None:
+    with database.write() as session:
+        set_sign_in_needed(session, lambda: NOW, needed=True)
+        invite(session, "ada", "expert")
+        invite(session, "bob", "expert")
+        invite(session, "root", "admin")
+    curation.archive(database, rule_id="a", version=2, reason="old", **WHO)
+    with pytest.raises(NotAllowedError, match="done by ada"):
+        curation.undo(database, entry_id=1, actor="bob", clock=lambda: NOW)
+    with database.write() as session:
+        person = session.get_one(Person, "ada")
+        person.roles = ["manager"]
+        session.add(person)
+    with pytest.raises(NotAllowedError, match="Archive"):
+        curation.undo(database, entry_id=1, **WHO)
+    curation.undo(database, entry_id=1, actor="root", clock=lambda: NOW)
+    with database.read() as session:
+        assert get_rule(session, "a").state == "active"
+        assert [row.by_entry_id for row in session.exec(select(Undone))] == [2]
