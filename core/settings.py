@@ -162,6 +162,27 @@ class RoundSettings(_Group):
     judged_pairs: int = Field(12, ge=0, description="Rule-episode pairs the model judges per round.")
 
 
+class PolicySettings(_Group):
+    """What experience adds to the model's choice of action (design section 10)."""
+
+    gamma: float = Field(0.95, ge=0, le=1, description="Discount of later rewards per step.")
+    untried_bonus: float = Field(0.5, ge=0, description="alpha: an untried action is worth alpha/|N| more, by chance.")
+    untried_chance: float = Field(0.2, ge=0, le=1, description="Chance that an untried action gets its bonus.")
+    beta: float = Field(2.0, ge=0, description="Strength with which advantages bend the model's choice.")
+    hidden: int = Field(64, ge=4, le=1024, description="Hidden units of the adapter.")
+    learning_rate: float = Field(0.005, gt=0, le=1, description="Learning rate of the adapter.")
+    max_bias: float = Field(5.0, gt=0, le=50, description="Largest bias of an action, in logits.")
+    max_step: float = Field(1.0, gt=0, description="Largest norm of one update's step over all weights.")
+    undecided_bonus: float = Field(0.1, ge=0, description="Weight of the policy's entropy in an update.")
+    batch: int = Field(32, ge=1, le=1024, description="Decisions in one update.")
+    recent_share: float = Field(0.3, ge=0, le=1, description="Share of a batch from the last 24 hours.")
+    positive_share: float = Field(0.4, ge=0, le=1, description="Share of high-impact successes of the past week.")
+    replay: int = Field(100, ge=0, description="Best decisions ever, kept to be learned from again.")
+    cold_episodes: int = Field(50, ge=0, description="No update before so many episodes ...")
+    cold_hours: float = Field(24, ge=0, description="... and so many hours of experience.")
+    guardrail_evaluations: int = Field(3, ge=1, description="Worse evaluations in a row that restore a snapshot.")
+
+
 class GateSettings(_Group):
     """Held-out evaluation (design section 8)."""
 
@@ -227,6 +248,7 @@ class Settings(BaseSettings):
     utility: UtilitySettings = UtilitySettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     round: RoundSettings = RoundSettings()
+    policy: PolicySettings = PolicySettings()
     gate: GateSettings = GateSettings()
     budget: BudgetSettings = BudgetSettings()
     loop: LoopSettings = LoopSettings()

@@ -1,0 +1,54 @@
+"""One reward from three signals (design section 9): end state, tool feedback, the model as judge.
+
+Only if all are high is it positive; any negative one makes it negative; what lies between is a partial success.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+SUCCESS, PARTIAL, FAILURE = 1.0, 0.2, -1.0
+
+
+class Signal(StrEnum):
+    """What one source says of an episode."""
+
+    HIGH = "high"
+    UNCLEAR = "unclear"
+    NEGATIVE = "negative"
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What the three sources say, and whether a person had to take over.
+
+    Attributes:
+        rules: end state, errors, time-outs.
+        tools: status and structure of the tools' replies.
+        judge: the model; HIGH where it was not asked, since a normal ending is a preset positive.
+        taken_over: a person had to finish the task.
+    """
+
+    rules: Signal
+    tools: Signal
+    judge: Signal
+    taken_over: bool = False
+
+
+def combined(signals: Signals) -> float:
+    """Return 1 (success), 0.2 (partial) or -1 (failure, or a person took over)."""
+    said = (signals.rules, signals.tools, signals.judge)
+    if signals.taken_over or Signal.NEGATIVE in said:
+        return FAILURE
+    return SUCCESS if all(one is Signal.HIGH for one in said) else PARTIAL
+
+
+def needs_judge(rules: Signal, tools: Signal, displeasure: Sequence[str]) -> bool:
+    """Say whether the judge is to be asked: on an explicit failure, an error status, or signs of displeasure.
+
+    Args:
+        rules: what the end state says.
+        tools: what the tools' replies say.
+        displeasure: signs of it found in the user's words.
+    """
+    return Signal.NEGATIVE in (rules, tools) or bool(displeasure)
