@@ -157,3 +157,8 @@ def rule_link(t: Translator, row_id: str, name: str) -> None:
         icon=":material/rule:",
         query_params={"rule": row_id, "lang": t.language},
     )
+
+
+def audit_link(t: Translator, name: str, **filters: str) -> None:
+    """Link to the entries of the audit trail that fit; ``filters`` as in that page's address."""
+    st.page_link("audit.py", label=name, icon=":material/history:", query_params={**filters, "lang": t.language})
