@@ -42,7 +42,7 @@ def _person(app: Context, t: Translator, row: PersonRow) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             _change_roles(app, t, row)
             _switch(app, t, row)
-            audit_link(t, t("What was done to this account"), kind="person", object_id=row.email)
+            audit_link(t, t("What was done to this account"), kind="person", object=row.email)
             audit_link(t, t("What they did"), person=row.email)
 
 
