@@ -19,7 +19,14 @@ Visit = Callable[..., AppTest]
 
 
 def claims(email: str, **others: Any) -> dict[str, Any]:
-    given = {"is_logged_in": True, "email": email, "iss": "https://id.example.com", "sub": email, "iat": 1, "nonce": "n"}
+    given = {
+        "is_logged_in": True,
+        "email": email,
+        "iss": "https://id.example.com",
+        "sub": email,
+        "iat": 1,
+        "nonce": "n",
+    }
     return given | others
 
 
