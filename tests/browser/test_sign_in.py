@@ -12,7 +12,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from core import curation
 from core.clock import utc_now
@@ -105,7 +105,7 @@ def sign_in(tab: Page, subject: str) -> None:
     tab.get_by_role("button", name=subject, exact=True).first.click()
 
 
-def heading(tab: Page, text: str) -> object:
+def heading(tab: Page, text: str) -> Locator:
     return tab.get_by_role("heading", name=text, exact=True, level=1)
 
 
@@ -172,8 +172,8 @@ def test_signing_out_ends_the_other_tabs_too(guarded: Running, visit: Visit) -> 
     first = visit("subject-root")
     expect(heading(first, "Overview")).to_be_visible()
     second = first.context.new_page()
-    second.goto(guarded.url)
-    expect(heading(second, "Overview")).to_be_visible()
+    second.goto(f"{guarded.url}/audit")
+    expect(heading(second, "Audit")).to_be_visible()
     first.get_by_role("button", name="Sign out").click()
     first.wait_for_url("**/oauth2/end_session**")
     second.get_by_role("link", name="Loop").click()
