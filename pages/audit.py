@@ -15,7 +15,7 @@ from core.views.audit import AuditFilter, people_in_trail, trail, trail_as_csv, 
 from pages.audit_entry import ACTIONS, show_entry
 from pages.context import Context, context, translator
 from pages.labels import label
-from pages.widgets import audit_link, pager, plain, show_notice
+from pages.widgets import audit_link, pager, show_notice
 
 _ROWS = 20
 
@@ -26,7 +26,7 @@ def _wanted(app: Context, t: Translator) -> AuditFilter:
         people = people_in_trail(session)
     first, second, third = st.columns(3)
     with first:
-        person = _choice(t("Person"), "person", people, plain)
+        person = _choice(t("Person"), "person", people, str)
     with second:
         action = _choice(t("Action"), "action", [*ACTIONS], lambda one: label(t, ACTIONS, one))
     with third:
@@ -121,8 +121,6 @@ def _entries(app: Context, t: Translator, wanted: AuditFilter) -> None:
 
 
 def _verify(app: Context, t: Translator) -> None:
-    if not st.button(t("Verify the trail"), icon=":material/verified:", key="audit_verify"):
-        return
     with app.database.read() as session:
         end, broken = fingerprint(session), first_broken_link(session)
     if broken is None:
@@ -177,8 +175,10 @@ def main() -> None:
     show_notice()
     wanted = _wanted(app, t)
     with st.container(horizontal=True, vertical_alignment="center"):
+        verify = st.button(t("Verify the trail"), icon=":material/verified:", key="audit_verify")
         _export(app, t, wanted)
-    _verify(app, t)
+    if verify:
+        _verify(app, t)
     if wanted.entry_id is not None:
         audit_link(t, t("All entries"))
     try:

@@ -13,7 +13,7 @@ from core.people.permissions import Action, Role
 from core.views.audit import RowChange, TrailRow
 from pages.context import Context, actor, can
 from pages.labels import FIELDS, label
-from pages.widgets import audit_link, perform, plain, rule_link
+from pages.widgets import address, audit_link, perform, plain, rule_link
 
 ACTIONS: dict[str, str] = {action.value: name for action, name in ACTION_NAMES.items()}
 _NAMES = FIELDS | {
@@ -24,7 +24,6 @@ _NAMES = FIELDS | {
     "evidence": mark("Evidence"),
     "lineage": mark("Lineage"),
     "parents": mark("Merged from"),
-    "version": mark("Version"),
     "resolution": mark("Resolution"),
     "resolved_by": mark("Resolved by"),
     "resolved_at": mark("Resolved at"),
@@ -45,6 +44,8 @@ _NAMES = FIELDS | {
     "by_entry_id": mark("Undone by entry"),
     "entry_id": mark("Entry"),
 }
+_HEADLINE = 90
+"""Characters of a name that fit into one line."""
 _WAYS = {
     "created": mark("{what} {key}: created"),
     "changed": mark("{what} {key}: changed"),
@@ -70,17 +71,21 @@ def show_entry(app: Context, t: Translator, row: TrailRow, *, opened: bool) -> N
 
 def _headline(t: Translator, row: TrailRow) -> str:
     name = dict(row.rules).get(row.object_id, "") if row.kind == "rule" else ""
-    what = plain(name or row.object_id)
-    if len(what) > 90:
-        what = f"{what[:90]}…"
-    parts = (t.moment(row.at), plain(row.actor), label(t, ACTIONS, row.action), what)
-    return " · ".join(parts)
+    if row.kind == "action":
+        what = t("entry {number}", number=row.object_id)
+    else:
+        what = plain(_short(name)) if name else address(_short(row.object_id))
+    return " · ".join((t.moment(row.at), address(row.actor), label(t, ACTIONS, row.action), what))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _HEADLINE else f"{text[:_HEADLINE]}…"
 
 
 def _facts(t: Translator, row: TrailRow) -> str:
     facts = [
         t("Entry {number}", number=row.id),
-        t("{kind} {key}", kind=label(t, KIND_NAMES, row.kind), key=plain(row.object_id)),
+        t("{kind} {key}", kind=label(t, KIND_NAMES, row.kind), key=address(row.object_id)),
     ]
     if row.undone_by is not None:
         facts.append(t("undone by entry {number}", number=row.undone_by))
@@ -89,7 +94,7 @@ def _facts(t: Translator, row: TrailRow) -> str:
 
 def _change(t: Translator, change: RowChange) -> None:
     what = label(t, TABLE_NAMES, change.table)
-    st.markdown(f"**{t(_WAYS[change.way], what=plain(what), key=plain(change.key))}**")
+    st.markdown(f"**{t(_WAYS[change.way], what=plain(what), key=address(change.key))}**")
     rows = [
         {
             t("Field"): plain(label(t, _NAMES, name)),
@@ -97,7 +102,7 @@ def _change(t: Translator, change: RowChange) -> None:
             t("After"): plain(_written(t, name, after)),
         }
         for name, (before, after) in change.fields.items()
-        if change.way == "changed" or (before if change.way == "deleted" else after) not in ("", None, [], {})
+        if name != "version" and (change.way == "changed" or (before or after) not in ("", None, [], {}))
     ]
     if rows:
         st.table(rows, hide_index=True)

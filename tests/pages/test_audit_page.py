@@ -46,9 +46,9 @@ def test_the_newest_entry_comes_first_and_opens_to_what_it_changed(sample: Datab
     at = open_page("audit")
     assert not at.exception
     assert [one.split(" · ")[1:3] for one in entries(at)] == [
-        ["ada", "Change a setting"],
-        ["bob", "Restore"],
-        ["ada", "Archive"],
+        ["`ada`", "Change a setting"],
+        ["`bob`", "Restore"],
+        ["`ada`", "Archive"],
     ]
     shown = [one.value for one in at.text]
     assert f"Reason: {HOSTILE}" in shown
