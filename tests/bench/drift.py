@@ -45,12 +45,12 @@ class State:
     rules: int
 
 
-def run(variant: str, seed: int, rounds: int, folder: Path) -> Database:
+def run(variant: str, seed: int, given: argparse.Namespace) -> Database:
     """Run the loop; a run that is in the folder already goes on."""
-    database = open_database(f"sqlite:///{folder}/{variant}_{seed}.db")
+    database = open_database(f"sqlite:///{given.folder}/{variant}_{given.mix_up:g}_{seed}.db")
     settings = load_settings(
         loop={"seed": seed},
-        simulation={"seed": seed},
+        simulation={"seed": seed, "mix_up_rate": given.mix_up},
         budget={"per_day_usd": None, "total_usd": None},
         lifecycle={"approval": "auto", **VARIANTS[variant]},
     )
@@ -60,7 +60,7 @@ def run(variant: str, seed: int, rounds: int, folder: Path) -> Database:
     if variant == "gate_off":
         keep_all.start()
     try:
-        run_rounds(settings, database, rounds=max(0, rounds - done))
+        run_rounds(settings, database, rounds=max(0, given.rounds - done))
     finally:
         if variant == "gate_off":
             keep_all.stop()
@@ -129,12 +129,13 @@ def main() -> None:
     parser.add_argument("--variant", choices=VARIANTS, default="all")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--mix-up", type=float, default=0.04, help="share of lessons that are the wrong way round")
     parser.add_argument("--folder", type=Path, required=True)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     print(machine())
     for seed in given.seeds:
-        show(given.variant, seed, run(given.variant, seed, given.rounds, given.folder))
+        show(given.variant, seed, run(given.variant, seed, given))
 
 
 if __name__ == "__main__":
