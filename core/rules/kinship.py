@@ -32,13 +32,23 @@ def descendants(session: Session, rule_id: str) -> list[Rule]:
     )
 
 
-def merge_kin_in_use(session: Session, rule_id: str) -> list[Rule]:
-    """Return the rules in use that a rule shares statistics with: what went into it, and what it went into.
+def with_merges(session: Session, rule_id: str) -> list[Rule]:
+    """Return a rule and the merges it is part of at present, over any number of them, the rule itself first."""
+    rules = [session.get_one(Rule, rule_id)]
+    while rules[-1].merged_into is not None:
+        rules.append(session.get_one(Rule, rules[-1].merged_into))
+    return rules
 
-    A merge adds up the figures of its parents, so the two must not be in use at the same time.
+
+def merge_kin_in_use(session: Session, rule_id: str) -> list[Rule]:
+    """Return the rules in use that a rule shares statistics with.
+
+    A merge adds up the figures of its parents. So these are what went into the rule, what the rule went into,
+    and other merges of what went into it; none of them may be in use at the same time as the rule.
     """
     parents = _parents(session)
-    kin = (_reachable([rule_id], parents) | _reachable([rule_id], _turned(parents))) - {rule_id}
+    parts = _reachable([rule_id], parents)
+    kin = (parts | _reachable([rule_id, *parts], _turned(parents))) - {rule_id}
     query = select(Rule).where(col(Rule.id).in_(kin), Rule.state != State.ARCHIVED.value)
     return list(session.exec(query.order_by(col(Rule.created_at), col(Rule.id))).all())
 

@@ -13,8 +13,10 @@ from core import curation
 from core.embeddings import Embedder
 from core.errors import ConcurrentChangeError
 from core.learning.bench import Bench
+from core.learning.credit import credit_episodes
 from core.learning.intake import Intake, Source
 from core.learning.reflection import Operation
+from core.learning.rollback import contents_without_round, roll_back_round
 from core.llm.client import ModelClient
 from core.rules.judging import CONFLICT_PROMPT
 from core.rules.library import SYSTEM, Change, create_rule, edit_rule, get_rule, move_rule
@@ -431,3 +433,43 @@ def test_what_a_person_took_apart_is_not_merged_again(desk: Desk) -> None:
     curation.unmerge(desk.bench.database, rule_id=merged, version=1, reason="different cases", **who)
     assert detectors(desk.take("MERGE", target="b", other="a")) == ["ignored"]
     assert [desk.rule(name).state for name in ("a", "b")] == ["candidate", "candidate"]
+
+
+def test_uses_in_the_round_of_a_merge_are_in_its_sum_and_stay_with_the_parents(desk: Desk) -> None:
+    """Credit comes after reflection: (10, 7) and (30, 12) hold what earlier rounds counted."""
+    make_rule(desk, "a", n_used=10, n_success=7, avg_delta=0.2)
+    make_rule(desk, "b", n_used=30, n_success=12, avg_delta=-0.1)
+    with desk.bench.database.write() as session:
+        session.add(an_episode("e1"))
+        session.add(an_episode("e2", grade="fail"))
+        session.flush()
+        session.add_all([a_use(one, rule_id) for one in ("e1", "e2") for rule_id in ("a", "b")])
+    merged = desk.take("MERGE", target="a", other="b")["rule_id"]
+    with desk.bench.database.write() as session:
+        credit_episodes(session, DOMAIN)
+    figures = {name: (desk.rule(name).n_used, desk.rule(name).n_success) for name in ("a", "b", merged)}
+    assert figures == {"a": (12, 8), "b": (32, 13), merged: (44, 21)}
+    # One of two episodes passes, so their four uses lie 0.5 above and below the baseline.
+    assert desk.rule(merged).avg_delta == pytest.approx((10 * 0.2 + 30 * -0.1) / 44)
+    who: dict[str, Any] = {"actor": "ada", "clock": lambda: NOW, "reason": "different cases"}
+    curation.unmerge(desk.bench.database, rule_id=merged, version=1, **who)
+    assert {name: (desk.rule(name).n_used, desk.rule(name).n_success) for name in ("a", "b", merged)} == figures
+
+
+def test_uses_whose_merge_was_rolled_back_before_they_were_counted_are_the_parents(desk: Desk) -> None:
+    make_rule(desk, "a", n_used=10, n_success=7)
+    make_rule(desk, "b", n_used=30, n_success=12)
+    with desk.bench.database.write() as session:
+        session.add(an_episode("e1"))
+        session.flush()
+        session.add(a_use("e1", "a"))
+    later = replace(CHANGE, round_number=4)
+    effect = Intake(desk.bench, later).decide(
+        Operation(op="MERGE", target="a", other="b"), Source("reflection_2", 0, (), ())
+    )
+    with desk.bench.database.write() as session:
+        merged = effect(session)["rule_id"]
+    with desk.bench.database.write() as session:
+        roll_back_round(session, contents_without_round(session, 4), later)
+        credit_episodes(session, DOMAIN)
+    assert {name: desk.rule(name).n_used for name in ("a", "b", merged)} == {"a": 11, "b": 30, merged: 40}

@@ -192,6 +192,9 @@ class Library(RuleBasedStateMachine):
         with self.database.read() as session:
             return {one.id: deepcopy(content_of(one)) for one in session.exec(select(Rule)).all()}
 
+    def part_of(self) -> dict[str, str]:
+        return {rule_id: content["merged_into"] for rule_id, content in self.contents().items() if content["merged_into"]}
+
     def everything(self) -> list[str]:
         tables = (
             "rule",
@@ -357,10 +360,10 @@ class Library(RuleBasedStateMachine):
                 credit_episodes(session, DOMAIN)
 
         if self.do(act, mode, number):
-            self.counted.credit()
+            self.counted.credit(self.part_of())
         for _ in range(choice % 3):
             act()
-            self.counted.credit()
+            self.counted.credit(self.part_of())
 
     def settle(self, number: int, choice: int, mode: str) -> None:
         """Credit, lifecycle and pruning, in one transaction."""
@@ -377,7 +380,7 @@ class Library(RuleBasedStateMachine):
                 prune(session, DOMAIN, self.maker.scorer, lifecycle, self.by_loop)
 
         if self.do(act, mode, number):
-            self.counted.credit()
+            self.counted.credit(self.part_of())
 
     def end_round(self, number: int, choice: int, mode: str) -> None:
         """Keep what the round did, or take it back and nothing else."""
