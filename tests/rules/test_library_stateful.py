@@ -193,7 +193,9 @@ class Library(RuleBasedStateMachine):
             return {one.id: deepcopy(content_of(one)) for one in session.exec(select(Rule)).all()}
 
     def part_of(self) -> dict[str, str]:
-        return {rule_id: content["merged_into"] for rule_id, content in self.contents().items() if content["merged_into"]}
+        return {
+            rule_id: content["merged_into"] for rule_id, content in self.contents().items() if content["merged_into"]
+        }
 
     def everything(self) -> list[str]:
         tables = (
