@@ -36,6 +36,7 @@ class Evidence:
     in_conflict: frozenset[str]
     candidate_since: Mapping[str, int]
     losers: frozenset[str] = frozenset()
+    returned: frozenset[str] = frozenset()
 
 
 def apply_transitions(
@@ -54,7 +55,8 @@ def apply_transitions(
     rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
     room = settings.capacity - sum(rule.state == State.ACTIVE for rule in rules)
     for rule in rules:
-        settled = rule.id not in evidence.in_conflict | evidence.losers
+        # What came back in this round is tried again first, whatever it had proved before it was archived.
+        settled = rule.id not in evidence.in_conflict | evidence.losers | evidence.returned
         may_go_live = room > 0 and (testable or rule.approved_by is not None) and settled
         step = _next_step(rule, evidence, settings, change.round_number or 0, may_go_live)
         if step is not None:
@@ -91,7 +93,7 @@ def is_harmful(record: Record | None, settings: LifecycleSettings) -> bool:
 
 
 def gather_evidence(session: Session, domain: str, round_number: int, records: Mapping[str, Record]) -> Evidence:
-    """Collect trims of the round and open conflicts."""
+    """Collect trims of the round, open conflicts, and what came back from the archive in the round."""
     rows = session.exec(
         select(RuleUse.rule_id, RuleUse.disposition, func.count())
         .join(Episode, col(Episode.id) == RuleUse.episode_id)
@@ -103,7 +105,16 @@ def gather_evidence(session: Session, domain: str, round_number: int, records: M
         counts.setdefault(rule_id, {})[disposition] = count
     shares = {rule_id: parts.get("trimmed", 0) / sum(parts.values()) for rule_id, parts in counts.items()}
     in_conflict = frozenset(rule for c in live_conflicts(session) for rule in (c.rule_a, c.rule_b))
-    return Evidence(records, shares, in_conflict, _candidate_since(session, domain), _losers(session))
+    since, returned = _candidate_since(session, domain), _returned(session, round_number)
+    return Evidence(records, shares, in_conflict, since, _losers(session), returned)
+
+
+def _returned(session: Session, round_number: int) -> frozenset[str]:
+    """Return the rules that the round brought back from the archive."""
+    query = select(RuleEvent.rule_id).where(
+        RuleEvent.round_number == round_number, RuleEvent.kind == Cause.REENTERED.value
+    )
+    return frozenset(session.exec(query))
 
 
 def _losers(session: Session) -> frozenset[str]:

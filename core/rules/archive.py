@@ -15,12 +15,14 @@ def archived_because(session: Session, domain: str) -> dict[str, Cause]:
     """
     archived = State.ARCHIVED.value
     sent = (
-        (RuleEvent.to_state == archived)
-        & (RuleEvent.from_state != archived)
+        (col(RuleEvent.to_state) == archived)
+        & (col(RuleEvent.from_state) != archived)
         & col(RuleEvent.kind).not_in([cause.value for cause in RESTORING])
     )
     restored = (
-        (RuleEvent.from_state == archived) & (RuleEvent.to_state != archived) & (RuleEvent.kind == Cause.PERSON.value)
+        (col(RuleEvent.from_state) == archived)
+        & (col(RuleEvent.to_state) != archived)
+        & (col(RuleEvent.kind) == Cause.PERSON.value)
     )
     last = (
         select(func.max(RuleEvent.id))

@@ -1,9 +1,10 @@
 """Which rules come from which: by merges (parents), and by being learned with them in the prompt (lineage).
 
-Only reads. What follows from it (taking a merge apart, quarantine, a rollback) is decided elsewhere.
+Changes nothing. What follows from it (taking a merge apart, quarantine, a rollback) is decided elsewhere.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from sqlmodel import Session, col, select
 
@@ -16,6 +17,17 @@ _Links = Mapping[str, set[str]]
 def merged_from(session: Session, rule_ids: Iterable[str]) -> set[str]:
     """Return all that went into the given rules by merges, over any number of them."""
     return _reachable(rule_ids, _parents(session))
+
+
+def learned_from(rule: Rule, evidence: Sequence[str], lineage: Iterable[str]) -> dict[str, Any]:
+    """Return the changes of content that add episodes, and the rules in their prompts, to a rule's origins.
+
+    A text that was changed because of them comes from them as much as from what it was first written for.
+    """
+    return {
+        "evidence": list(dict.fromkeys([*rule.evidence, *evidence])),
+        "lineage": list(dict.fromkeys([*rule.lineage, *(other for other in lineage if other != rule.id)])),
+    }
 
 
 def descendants(session: Session, rule_id: str) -> list[Rule]:

@@ -250,10 +250,85 @@ def test_what_a_person_restored_may_be_said_again(desk: Desk) -> None:
     assert desk.add()["result"] == "merged"
 
 
-def test_what_the_loop_archived_may_come_back(desk: Desk) -> None:
-    make_rule(desk)
+BY_THE_LOOP: dict[Cause, tuple[tuple[State, Cause], ...]] = {
+    Cause.UNRETRIEVED: ((State.ARCHIVED, Cause.UNRETRIEVED),),
+    Cause.PRUNED: ((State.ARCHIVED, Cause.PRUNED),),
+    Cause.NO_RECOVERY: (
+        (State.ACTIVE, Cause.VERIFIED),
+        (State.PROBATION, Cause.TRIMMED),
+        (State.ARCHIVED, Cause.NO_RECOVERY),
+    ),
+    Cause.HARMFUL: ((State.ARCHIVED, Cause.HARMFUL),),
+}
+
+
+def archived_by_the_loop(desk: Desk, cause: Cause, rule_id: str = "r") -> None:
     with desk.bench.database.write() as session:
-        move_rule(session, get_rule(session, "r"), State.ARCHIVED, Cause.UNRETRIEVED, CHANGE)
+        for to, why in BY_THE_LOOP[cause]:
+            move_rule(session, get_rule(session, rule_id), to, why, CHANGE)
+
+
+@pytest.mark.parametrize("cause", [Cause.UNRETRIEVED, Cause.PRUNED, Cause.NO_RECOVERY])
+def test_what_the_loop_archived_comes_back_with_its_record(desk: Desk, cause: Cause) -> None:
+    make_rule(desk, n_used=10, n_success=7, avg_delta=0.2, verified=3, approved=True)
+    archived_by_the_loop(desk, cause)
+    outcome = desk.add(condition="the log volume is full")
+    (rule,) = desk.rows(Rule)
+    assert (outcome["result"], outcome["rule_id"], desk.judge.asked) == ("reentered", "r", ["merge"])
+    assert (rule.state, rule.condition, rule.approved_by) == ("candidate", CONDITION, None), "approved anew, as it was"
+    assert (rule.n_used, rule.n_success, rule.avg_delta, rule.verified) == (10, 7, 0.2, 3)
+    assert (rule.evidence, rule.lineage) == (["e0", "e1"], ["l1"])
+    assert desk.rows(RuleEvent)[-1].kind == "reentered"
+
+
+def test_what_the_loop_archived_comes_back_for_its_own_words_without_a_question(desk: Desk) -> None:
+    make_rule(desk)
+    archived_by_the_loop(desk, Cause.UNRETRIEVED)
+    assert (desk.add()["result"], desk.judge.asked) == ("reentered", [])
+
+
+def test_what_the_loop_archived_stays_there_if_the_draft_says_something_else(desk: Desk) -> None:
+    make_rule(desk)
+    archived_by_the_loop(desk, Cause.UNRETRIEVED)
+    desk.judge.equivalent = False
+    assert desk.add(condition="the log volume is full")["result"] == "created"
+    assert desk.rule("r").state == "archived"
+
+
+def test_what_was_archived_as_harmful_does_not_come_back(desk: Desk) -> None:
+    make_rule(desk)
+    archived_by_the_loop(desk, Cause.HARMFUL)
+    outcome = desk.add()
+    assert (outcome["result"], detectors(outcome)) == ("refused", ["refused_before"])
+    assert "did harm" in outcome["reasons"][0]["template"]
+    assert desk.rule("r").state == "archived"
+
+
+def test_the_last_word_on_an_archived_rule_counts(desk: Desk) -> None:
+    """A person refused it, thought better of it, and then nobody asked for it."""
+    make_rule(desk)
+    archived_by_a_person(desk, "refuse")
+    who: dict[str, Any] = {"reason": "true after all", "actor": "ada", "clock": lambda: NOW}
+    curation.restore(desk.bench.database, rule_id="r", version=2, **who)
+    archived_by_the_loop(desk, Cause.UNRETRIEVED)
+    assert desk.add()["result"] == "reentered"
+
+
+def test_what_comes_back_is_held_against_the_library_of_today(desk: Desk) -> None:
+    make_rule(desk)
+    archived_by_the_loop(desk, Cause.PRUNED)
+    make_rule(desk, "opposite", live=True, **OPPOSITE)
+    assert desk.add()["result"] == "reentered"
+    (conflict,) = desk.rows(Conflict)
+    assert ({conflict.rule_a, conflict.rule_b}, conflict.status) == ({"r", "opposite"}, "open")
+
+
+def test_a_rule_does_not_come_back_beside_a_merge_of_it(desk: Desk) -> None:
+    make_rule(desk)
+    archived_by_the_loop(desk, Cause.UNRETRIEVED)
+    with desk.bench.database.write() as session:
+        draft = RuleContent(name="Merge", domain=DOMAIN, **OTHER)
+        create_rule(session, draft, CHANGE, origin="merge", id="m", parents=["r"])
     assert desk.add()["result"] == "created"
 
 
@@ -262,6 +337,13 @@ def test_an_edit_changes_a_rule_that_nobody_approved(desk: Desk) -> None:
     outcome = desk.take("EDIT", target="r", condition=CONDITION, action="rotate the logs and compress old archives")
     assert (outcome["result"], desk.rule("r").action) == ("edited", "rotate the logs and compress old archives")
     assert desk.rows(Proposal) == []
+    assert (desk.rule("r").evidence, desk.rule("r").lineage) == (["e0", "e1"], ["l1"]), "it comes from these too"
+
+
+def test_a_rule_is_not_its_own_lineage(desk: Desk) -> None:
+    make_rule(desk, "l1", live=True)
+    desk.take("EDIT", target="l1", condition=CONDITION, action="rotate the logs and compress old archives")
+    assert desk.rule("l1").lineage == []
 
 
 def test_an_edit_that_makes_two_rules_say_the_same_merges_them(desk: Desk) -> None:
@@ -295,6 +377,7 @@ def test_an_edit_of_what_a_person_approved_is_only_proposed(desk: Desk) -> None:
     assert (proposal.rule_version, proposal.after["action"], proposal.evidence, proposal.status) == (
         2, "rotate the logs and compress old archives", ["e1"], "open"
     )  # fmt: skip
+    assert proposal.after["lineage"] == ["l1"], "for the rule's own, once a person accepts"
 
 
 def test_an_edit_of_a_live_rule_is_only_proposed_where_nothing_can_be_tested(desk: Desk) -> None:
@@ -313,6 +396,15 @@ def test_an_edit_that_ends_a_contradiction_closes_its_conflict(desk: Desk) -> No
 
 
 def test_a_merge_into_what_a_person_approved_is_only_proposed(desk: Desk) -> None:
+    make_rule(desk, approved=True)
+    make_rule(desk, "s", **OTHER)
+    desk.judge.conflict = False
+    taken = desk.take("EDIT", target="s", condition="the log volume is full", action=ACTION)
+    (proposal,) = desk.rows(Proposal)
+    assert (taken["result"], proposal.rule_id, proposal.after["lineage"]) == ("proposed", "r", ["l1", "s"])
+
+
+def test_a_draft_that_would_change_what_a_person_approved_is_only_proposed(desk: Desk) -> None:
     make_rule(desk, approved=True)
     assert desk.add(condition="the log volume is full")["result"] == "proposed"
     assert (desk.rule("r").state, len(desk.rows(Rule)), len(desk.rows(Proposal))) == ("candidate", 1, 1)

@@ -7,7 +7,7 @@ import pytest
 from sqlmodel import Session
 
 from core.db import Database, open_database
-from core.rules.kinship import descendants, merge_kin_in_use, merged_from
+from core.rules.kinship import descendants, learned_from, merge_kin_in_use, merged_from
 from core.tables import Rule
 from core.views import library as view
 from tests.learning.rows import a_rule
@@ -75,3 +75,8 @@ def test_kin_by_merges_shares_statistics_if_it_is_in_use(database: Database, rul
 
     with database.read() as session:
         assert kin(session) == found
+
+
+def test_what_a_text_was_changed_for_is_among_its_origins_once() -> None:
+    rule = a_rule("r", evidence=["e1"], lineage=["a"])
+    assert learned_from(rule, ["e2", "e1"], ["b", "r", "a"]) == {"evidence": ["e1", "e2"], "lineage": ["a", "b"]}
