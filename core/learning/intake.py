@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 
 from core.i18n import mark
 from core.ids import stable_id
-from core.learning.archived_equals import refused_equal, returning_equals
+from core.learning.archived_equals import archived_equals
 from core.learning.bench import Bench
 from core.learning.reflection import Operation
 from core.learning.shortening import checked
@@ -22,15 +22,14 @@ from core.rules.conflicts import ConflictFinding
 from core.rules.duplicates import Statistics, merged_statistics
 from core.rules.judging import judge_conflicts, judge_equivalence
 from core.rules.kinship import learned_from, merge_kin_in_use, merged_from
-from core.rules.library import VOTED, Change, create_rule, edit_rule, get_rule, move_rule, rules_in
+from core.rules.library import VOTED, Change, create_rule, edit_rule, get_rule, move_rule
 from core.rules.lifecycle import Cause, State
-from core.rules.neighbours import Neighbours, compare_with
+from core.rules.neighbours import Neighbours
 from core.rules.quality import Finding
 from core.rules.wording import rule_text
 from core.tables import Proposal, Refusal, Rule, RuleEvent, RuleUse
 from core.tables.rules import RuleContent
 
-_LIVE = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
 _TEXT = ("name", "condition", "action", "exclusion", "rationale", "tags", "priority", "confidence")
 _JUDGED = mark("The model judges that they contradict each other: {reason}")
 _UPVOTE, _DOWNVOTE = 0.03, -0.05
@@ -78,38 +77,32 @@ class Intake:
             rule = session.get(Rule, rule_id)
             return rule if rule is not None and rule.state != State.ARCHIVED else None
 
-    def _library(self) -> list[Rule]:
-        with self.bench.database.read() as session:
-            return rules_in(session, self.bench.domain, _LIVE)
-
     def _add(self, draft: RuleContent, source: Source) -> Effect:
         draft, findings = checked(self.bench.client, self.context, draft, self.bench.settings.rules)
         if findings:
             reasons = [{"detector": f.detector, "template": f.template, "values": f.values} for f in findings]
             return self._refuse(draft, reasons, source)
-        refused = refused_equal(self.bench, draft)
-        if refused is not None:
-            return self._refuse(draft, [refused], source)
-        library = self._library()
-        near = compare_with(draft, library, self.bench.embedder)
-        by_id = {rule.id: rule for rule in library}
-        for proposal in near.duplicates[:3]:
-            effect = self._absorb(by_id[proposal.other_id], draft, source)
+        archived = archived_equals(self.bench, draft)
+        if archived.refusal is not None:
+            return self._refuse(draft, [archived.refusal], source)
+        near = self.bench.library.compare(draft)
+        for existing in near.duplicates[:3]:
+            effect = self._absorb(existing, draft, source)
             if effect is not None:
                 return effect
-        for archived in returning_equals(self.bench, draft):
-            effect = self._bring_back(archived, draft, by_id, source)
+        for rule in archived.returning:
+            effect = self._bring_back(rule, draft, source)
             if effect is not None:
                 return effect
-        return self._create(draft, self._confirmed(draft, by_id, near), source)
+        return self._create(draft, self._confirmed(draft, near), source)
 
-    def _confirmed(self, draft: RuleContent, by_id: dict[str, Rule], near: Neighbours) -> list[ConflictFinding]:
+    def _confirmed(self, draft: RuleContent, near: Neighbours) -> list[ConflictFinding]:
         """Keep the conflicts that are certain or that the model confirms; doubt counts as a conflict."""
         hard = [finding for finding in near.conflicts if finding.hard]
         doubtful = [finding for finding in near.conflicts if not finding.hard]
         if not doubtful:
             return hard
-        pairs = [(draft, by_id[finding.other_id]) for finding in doubtful]
+        pairs = [(draft, near.rules[finding.other_id]) for finding in doubtful]
         verdicts = judge_conflicts(self.bench.client, pairs, self.context)
         return hard + [
             replace(finding, detector="model", template=_JUDGED, values={"reason": verdict.reason})
@@ -117,7 +110,7 @@ class Intake:
             if verdict.conflict
         ]
 
-    def _bring_back(self, archived: Rule, draft: RuleContent, by_id: dict[str, Rule], source: Source) -> Effect | None:
+    def _bring_back(self, archived: Rule, draft: RuleContent, source: Source) -> Effect | None:
         """Make a rule a candidate again that the loop archived and that says what a draft says; None if it does not.
 
         It comes back as it was, since its record is that of its own text.
@@ -126,8 +119,7 @@ class Intake:
             judgement = judge_equivalence(self.bench.client, archived, draft, self.context)
             if judgement is None or not judgement.equivalent:
                 return None
-        near = compare_with(archived, list(by_id.values()), self.bench.embedder)
-        conflicts = self._confirmed(archived, by_id, near)
+        conflicts = self._confirmed(archived, self.bench.library.compare(archived))
 
         def effect(session: Session) -> dict[str, Any]:
             rule = get_rule(session, archived.id, archived.version)
@@ -179,13 +171,12 @@ class Intake:
             return _outcome("ignored", "It changes nothing", rule.id)
         if self._is_peoples(rule):
             return self._propose(rule, "edit", draft, source, "")
-        others = {other.id: other for other in self._library() if other.id != rule.id}
-        near = compare_with(draft, list(others.values()), self.bench.embedder)
-        for proposal in near.duplicates[:3]:
-            united = self._unite(rule, draft, others[proposal.other_id], source)
+        near = self.bench.library.compare(draft, without={rule.id})
+        for other in near.duplicates[:3]:
+            united = self._unite(rule, draft, other, source)
             if united is not None:
                 return united
-        conflicts = self._confirmed(draft, others, near)
+        conflicts = self._confirmed(draft, near)
 
         def effect(session: Session) -> dict[str, Any]:
             current = get_rule(session, rule.id, rule.version)
@@ -215,9 +206,8 @@ class Intake:
                 return self._propose(parent, "edit", draft, influenced, reason)
         if self._taken_apart({parent.id for parent in parents}):
             return _outcome("ignored", "A person took a merge of these rules apart before", parents[0].id)
-        others = {rule.id: rule for rule in self._library() if rule.id not in {parent.id for parent in parents}}
-        near = compare_with(draft, list(others.values()), self.bench.embedder)
-        conflicts = self._confirmed(draft, others, near)
+        near = self.bench.library.compare(draft, without={parent.id for parent in parents})
+        conflicts = self._confirmed(draft, near)
 
         def effect(session: Session) -> dict[str, Any]:
             current = [get_rule(session, parent.id, parent.version) for parent in parents]

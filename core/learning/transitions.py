@@ -10,7 +10,7 @@ from sqlmodel import Session, col, func, select
 from core.learning.harm import Record
 from core.rules.conflict_records import live_conflicts
 from core.rules.library import Change, move_rule, rules_in
-from core.rules.lifecycle import Cause, State
+from core.rules.lifecycle import IN_USE, Cause, State
 from core.rules.pruning import rules_to_retire, with_diversity
 from core.rules.utility import Scorer
 from core.settings import LifecycleSettings
@@ -52,7 +52,7 @@ def apply_transitions(
 
     Where no held-out test follows (``testable`` is False), only what a person approved goes live.
     """
-    rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
+    rules = rules_in(session, domain, IN_USE)
     room = settings.capacity - sum(rule.state == State.ACTIVE for rule in rules)
     for rule in rules:
         # What came back in this round is tried again first, whatever it had proved before it was archived.
@@ -67,7 +67,7 @@ def apply_transitions(
 
 def prune(session: Session, domain: str, scorer: Scorer, settings: LifecycleSettings, change: Change) -> None:
     """Archive what is over capacity and the lowest share by utility, with a bonus for what is unlike the rest."""
-    rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
+    rules = rules_in(session, domain, IN_USE)
     total = sum(rule.n_used for rule in rules)
     scores = {rule.id: scorer.score(rule, total) for rule in rules}
     utilities = with_diversity(rules, scores, settings.diversity_bonus)

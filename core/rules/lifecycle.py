@@ -14,6 +14,10 @@ class State(StrEnum):
     ARCHIVED = "archived"
 
 
+IN_USE = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
+"""All but the archive."""
+
+
 class Cause(StrEnum):
     """Why a rule changes its state."""
 

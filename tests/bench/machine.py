@@ -17,11 +17,12 @@ def machine() -> str:
     return f"{_processor()}, {os.cpu_count()} cores, Python {platform.python_version()}; 10,000 x 384 product {product}"
 
 
-def measured(work: Callable[[], object], *, times: int) -> str:
-    """Run some work and say the median and the 95th percentile of its duration."""
+def measured(work: Callable[[], object], *, times: int, before: Callable[[], object] = lambda: None) -> str:
+    """Run some work, each time after ``before``, and say the median and the 95th percentile of its own duration."""
     work()
     durations = []
     for _ in range(times):
+        before()
         start = perf_counter()
         work()
         durations.append(1000 * (perf_counter() - start))
