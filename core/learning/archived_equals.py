@@ -47,9 +47,9 @@ def archived_equals(bench: Bench, draft: RuleContent) -> ArchivedEquals:
     with bench.database.read() as session:
         causes = archived_because(session, bench.domain)
         for rule in near:
-            if (template := _REFUSING.get(causes.get(rule.id))) is not None:
-                return ArchivedEquals(
-                    {"detector": "refused_before", "template": template, "values": {"name": rule.name}}
-                )
+            cause = causes.get(rule.id)
+            if cause is not None and cause in _REFUSING:
+                reason = {"detector": "refused_before", "template": _REFUSING[cause], "values": {"name": rule.name}}
+                return ArchivedEquals(refusal=reason)
         loops_own = [rule for rule in near if causes.get(rule.id) in _RETURNING][:_MOST_ASKED]
         return ArchivedEquals(returning=tuple(rule for rule in loops_own if not merge_kin_in_use(session, rule.id)))
