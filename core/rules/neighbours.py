@@ -110,7 +110,8 @@ class ComparedRules:
     def _changed(self, session: Session) -> list[Rule]:
         if self._seen < 0:
             return rules_in(session, self._domain, self._states)
-        recent = select(RuleEvent.rule_id).where(col(RuleEvent.id) > self._seen)
+        # Two statements: as one, SQLite walks through all rules of the domain instead of the few events.
+        recent = session.exec(select(RuleEvent.rule_id).where(col(RuleEvent.id) > self._seen).distinct()).all()
         return list(session.exec(select(Rule).where(Rule.domain == self._domain, col(Rule.id).in_(recent))).all())
 
     def _encoded(self, rules: Iterable[Rule]) -> np.ndarray:
