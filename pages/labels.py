@@ -124,6 +124,7 @@ EVENTS = {
     "trimmed": mark("Trimmed by the token budget"),
     "lost_conflict": mark("The other side of a conflict was kept"),
     "recovered": mark("Recovered"),
+    "reentered": mark("Came back from the archive"),
     "no_recovery": mark("On probation for too long"),
     "merged": mark("Merged"),
     "unmerged": mark("Merge taken back"),

@@ -8,14 +8,12 @@ from sqlmodel import Session, select
 
 from core.embeddings import COMPARISON, Embedder
 from core.rules.library import rules_in
-from core.rules.lifecycle import State
+from core.rules.lifecycle import IN_USE, State
 from core.rules.retrieval import Retrieval, RuleIndex, mutex_groups
 from core.rules.utility import Scorer
 from core.rules.wording import condition_text
 from core.settings import RetrievalSettings
 from core.tables import Conflict, Rule
-
-SERVED_STATES = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class SnapshotMaker:
 
     def current(self, session: Session, domain: str) -> LibrarySnapshot:
         """Return the library as it is now."""
-        return self.of(rules_in(session, domain, SERVED_STATES), _pairs(session))
+        return self.of(rules_in(session, domain, IN_USE), _pairs(session))
 
     def with_contents(
         self, session: Session, domain: str, contents: Mapping[str, Mapping[str, Any]]

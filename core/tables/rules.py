@@ -115,7 +115,7 @@ class Proposal(SQLModel, table=True):
     rule_id: str = Field(foreign_key="rule.id")
     rule_version: int
     kind: str = Field(description="edit, merge or archive")
-    after: dict[str, Any] = Field(sa_type=JSON, description="The proposed content; empty for archive.")
+    after: dict[str, Any] = Field(sa_type=JSON, description="The proposed content, and its lineage; empty for archive.")
     reason: str = ""
     evidence: list[str] = Field(default_factory=list, sa_type=JSON)
     status: str = Field(default="open", description="open, accepted or refused")
