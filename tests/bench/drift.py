@@ -23,17 +23,20 @@ from core.views.effects import effects_by_rule
 from tests.bench.machine import machine
 
 IN_USE = ("candidate", "active", "probation")
+_NO_ELIMINATION: dict[str, Any] = {
+    "prune_share": 0.0,
+    "capacity": 100_000,
+    "harmful_probability": 0.999_999,
+    "unretrieved_rounds": 100_000,
+    "probation_rounds": 100_000,
+}
 VARIANTS: dict[str, dict[str, Any]] = {
     "all": {},
     "gate_off": {},
-    "elimination_off": {
-        "prune_share": 0.0,
-        "capacity": 100_000,
-        "harmful_probability": 0.999_999,
-        "unretrieved_rounds": 100_000,
-        "probation_rounds": 100_000,
-    },
+    "elimination_off": _NO_ELIMINATION,
+    "both_off": _NO_ELIMINATION,
 }
+WITHOUT_GATE = ("gate_off", "both_off")
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,12 @@ def run(variant: str, seed: int, given: argparse.Namespace) -> Database:
     with database.read() as session:
         done = len(session.exec(select(Round.number).where(Round.phase == "finished")).all())
     keep_all = patch("core.learning.gate.commits", lambda *_: True)
-    if variant == "gate_off":
+    if variant in WITHOUT_GATE:
         keep_all.start()
     try:
         run_rounds(settings, database, rounds=max(0, given.rounds - done))
     finally:
-        if variant == "gate_off":
+        if variant in WITHOUT_GATE:
             keep_all.stop()
     return database
 
