@@ -195,6 +195,14 @@ class LoopSettings(_Group):
     seed: int = Field(1, ge=0, description="Seed of task sampling, rollouts and hold-outs.")
 
 
+class AccessSettings(_Group):
+    """People and their accounts (design section 12)."""
+
+    first_admin: str | None = Field(
+        None, description="E-mail address of the administrator who is created when sign-in is on and there is none."
+    )
+
+
 class Settings(BaseSettings):
     """All settings; immutable, read once at the edge and passed down."""
 
@@ -231,6 +239,7 @@ class Settings(BaseSettings):
     gate: GateSettings = GateSettings()
     budget: BudgetSettings = BudgetSettings()
     loop: LoopSettings = LoopSettings()
+    access: AccessSettings = AccessSettings()
 
     @property
     def simulated(self) -> bool:

@@ -12,6 +12,7 @@ from pages.health import health_cards, health_charts
 from pages.labels import PURPOSES, STATE_LOOKS, label
 from pages.labels import STATES as STATE_NAMES
 from pages.loop_status import loop_controls, loop_status
+from pages.sign_in import stay_admitted
 from pages.widgets import show_notice
 
 _REFRESH_S = 10
@@ -45,6 +46,7 @@ def _next_step(t: Translator, waiting: int) -> str:
 
 @st.fragment(run_every=_REFRESH_S)
 def _figures() -> None:
+    stay_admitted()
     app, t = context(), translator()
     with app.database.read() as session:
         rows, measured, costs = health_rows(session), gain(session), spend(session, now=app.clock())

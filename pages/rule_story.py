@@ -14,7 +14,7 @@ from core.views.library import RuleChange, RuleRow, RuleStory
 from pages.context import Context, actor
 from pages.labels import EVENTS, FIELDS, ORIGINS, STATES, label
 from pages.rule_effects import show_effects
-from pages.widgets import episode_link, perform, plain, rate_card, rule_badges, rule_link, seen_version
+from pages.widgets import audit_link, episode_link, perform, plain, rate_card, rule_badges, rule_link, seen_version
 
 
 def show_story(
@@ -33,6 +33,7 @@ def show_story(
         [t("History"), t("Effect"), t("Uses by round"), t("Evidence and relatives")]
     )
     with history:
+        audit_link(t, t("Who did what to it, in Audit"), kind="rule", object=row.id)
         for change in story.history:
             _change(t, change)
     with effect:

@@ -22,6 +22,11 @@ def plain(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", text)
 
 
+def address(text: str) -> str:
+    """Write an e-mail address or another name of an account; as plain Markdown an address would become a link."""
+    return f"`{text.replace('`', '')}`" if text else "–"
+
+
 def badge(t: Translator, names: Mapping[str, str], looks: Mapping[str, tuple[str, str]], value: str) -> None:
     """Show a value as a badge: by word, icon and colour, so that colour alone carries nothing."""
     color, icon = looks.get(value, ("gray", ":material/circle:"))
@@ -157,3 +162,8 @@ def rule_link(t: Translator, row_id: str, name: str) -> None:
         icon=":material/rule:",
         query_params={"rule": row_id, "lang": t.language},
     )
+
+
+def audit_link(t: Translator, name: str, **filters: str) -> None:
+    """Link to the entries of the audit trail that fit; ``filters`` as in that page's address."""
+    st.page_link("audit.py", label=name, icon=":material/history:", query_params={**filters, "lang": t.language})

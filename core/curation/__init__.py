@@ -6,6 +6,7 @@ the version the person has seen; if somebody changed it since, nothing happens a
 
 from core.curation.conflicts import resolve_conflict
 from core.curation.loop import change_setting, set_loop, step_loop
+from core.curation.people import change_roles, deactivate, ensure_an_admin, first_sign_in, invite, reactivate
 from core.curation.review import (
     accept_proposal,
     approve,
@@ -21,9 +22,15 @@ __all__ = [
     "accept_proposal",
     "approve",
     "archive",
+    "change_roles",
     "change_setting",
+    "deactivate",
     "edit_and_approve",
+    "ensure_an_admin",
+    "first_sign_in",
+    "invite",
     "quarantine",
+    "reactivate",
     "refuse",
     "refuse_proposal",
     "resolve_conflict",

@@ -8,9 +8,9 @@ from sqlalchemy.orm import Mapper
 from sqlmodel import Session, SQLModel
 
 from core.rules.library import CONTENT_FIELDS
-from core.tables import AuditEntry, AuditHead, Rule, RuleEvent
+from core.tables import AuditEntry, AuditHead, AuditObject, Rule, RuleEvent
 
-_TRAILS = (AuditEntry, AuditHead, RuleEvent)
+_TRAILS = (AuditEntry, AuditHead, AuditObject, RuleEvent)
 """Append-only, or about it: nothing of these is ever taken back."""
 
 _RULE_COLUMNS = (*CONTENT_FIELDS, "version")

@@ -25,6 +25,7 @@ TABLE_NAMES = {
     "conflict": mark("Conflict"),
     "loop_control": mark("Loop"),
     "setting_override": mark("Setting"),
+    "person": mark("Person"),
     "undone": mark("Action"),
 }
 """What a row of each table is called for people."""
@@ -95,7 +96,8 @@ def _take_back(desk: Desk, changes: Sequence[Mapping[str, Any]]) -> None:
             desk.session.add(table.model_validate(before))
         else:
             for name, value in table.model_validate(before):
-                setattr(row, name, value)
+                # Whoever saw a version must never take a later state for it, so versions only grow.
+                setattr(row, name, getattr(row, name) + 1 if name == "version" else value)
             desk.session.add(row)
         desk.session.flush()
 

@@ -26,6 +26,11 @@ ACTION_NAMES = {
     Action.STEP_LOOP: mark("Run single rounds"),
     Action.CHANGE_SETTING: mark("Change a setting"),
     Action.CHANGE_BUDGET: mark("Change the budget"),
+    Action.INVITE: mark("Invite a person"),
+    Action.FIRST_SIGN_IN: mark("Sign in for the first time"),
+    Action.CHANGE_ROLES: mark("Change roles"),
+    Action.DEACTIVATE: mark("Deactivate a person"),
+    Action.REACTIVATE: mark("Reactivate a person"),
     Action.UNDO: mark("Undo"),
 }
 
@@ -43,6 +48,8 @@ STATE_NAMES = RULE_STATE_NAMES | {
     "revived": mark("Revived"),
     "resolved": mark("Resolved"),
     "dismissed": mark("Dismissed"),
+    "absent": mark("No account"),
+    "deactivated": mark("Deactivated"),
     "done": mark("Done"),
     "undone": mark("Undone"),
 }
@@ -54,5 +61,6 @@ KIND_NAMES = {
     "conflict": mark("Conflict"),
     "loop": mark("Loop"),
     "setting": mark("Setting"),
+    "person": mark("Person"),
     "action": mark("Action"),
 }

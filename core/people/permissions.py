@@ -33,6 +33,11 @@ class Action(StrEnum):
     STEP_LOOP = "step_loop"
     CHANGE_SETTING = "change_setting"
     CHANGE_BUDGET = "change_budget"
+    INVITE = "invite"
+    FIRST_SIGN_IN = "first_sign_in"
+    CHANGE_ROLES = "change_roles"
+    DEACTIVATE = "deactivate"
+    REACTIVATE = "reactivate"
     UNDO = "undo"
 
 
@@ -55,6 +60,7 @@ STATES: dict[str, frozenset[str]] = {
     "conflict": frozenset({"open", "resolved", "dismissed"}),
     "loop": frozenset({STANDING}),
     "setting": frozenset({STANDING}),
+    "person": frozenset({"absent", "active", "deactivated"}),
     "action": frozenset({"done", "undone"}),
 }
 """The kinds of object and the states that each can be in."""
@@ -84,6 +90,12 @@ PERMISSIONS: dict[Action, Permission] = {
     Action.STEP_LOOP: _may(_O, _M, kind="loop"),
     Action.CHANGE_SETTING: _may(_O, kind="setting"),
     Action.CHANGE_BUDGET: _may(_M, kind="setting"),
+    Action.INVITE: _may(kind="person", states=("absent",)),
+    # Only for oneself: it ties the account to the subject that the provider names.
+    Action.FIRST_SIGN_IN: _may(_E, _O, _M, kind="person", states=("active",)),
+    Action.CHANGE_ROLES: _may(kind="person", states=("active", "deactivated")),
+    Action.DEACTIVATE: _may(kind="person", states=("active",)),
+    Action.REACTIVATE: _may(kind="person", states=("deactivated",)),
     # Whoever may do it may take it back; core.curation.undo also asks that it was their own.
     Action.UNDO: _may(_E, _O, _M, kind="action", states=("done",)),
 }

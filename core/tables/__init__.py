@@ -1,7 +1,7 @@
 """The database's tables. Importing this package registers all of them with SQLModel's metadata."""
 
 from core.tables.ledger import LedgerEntry
-from core.tables.people import AccessMode, AuditEntry, AuditHead, Person, SettingOverride, Undone
+from core.tables.people import AccessMode, AuditEntry, AuditHead, AuditObject, Person, SettingOverride, Undone
 from core.tables.rounds import Lease, LoopControl, Reflection, Round
 from core.tables.rules import Conflict, Proposal, Refusal, Rule, RuleEvent
 from core.tables.vectors import Embedding, QueryRewrite
@@ -11,6 +11,7 @@ __all__ = [
     "AccessMode",
     "AuditEntry",
     "AuditHead",
+    "AuditObject",
     "Conflict",
     "Embedding",
     "Episode",

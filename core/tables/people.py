@@ -42,17 +42,27 @@ class AuditEntry(SQLModel, table=True):
     __tablename__ = "audit_entry"
 
     id: int | None = Field(default=None, primary_key=True)
-    actor: str
-    action: str
-    object_kind: str
+    actor: str = Field(index=True)
+    action: str = Field(index=True)
+    object_kind: str = Field(index=True)
     object_id: str
     detail: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
     changes: list[dict[str, Any]] | None = Field(
         default=None, sa_type=JSON, description="Rows changed: table, key, before, after. None in older entries."
     )
-    created_at: datetime = Field(sa_type=UtcDateTime)
+    created_at: datetime = Field(sa_type=UtcDateTime, index=True)
     previous_digest: str = ""
     digest: str = ""
+
+
+class AuditObject(SQLModel, table=True):
+    """Which entries touched an object: the one acted on, and each row changed. Made from the entries, to find them."""
+
+    __tablename__ = "audit_object"
+
+    object_id: str = Field(primary_key=True)
+    kind: str = Field(primary_key=True, description="The kind of object acted on, or the table of a changed row.")
+    entry_id: int = Field(primary_key=True, foreign_key="audit_entry.id")
 
 
 class AuditHead(SQLModel, table=True):

@@ -13,7 +13,7 @@ from core.audit import first_broken_link
 from core.curation.recorder import key_of, state_of
 from core.db import Database, open_database
 from core.errors import ConcurrentChangeError, NotAllowedError, UserError
-from core.people.accounts import set_sign_in_needed
+from core.people.accounts import Identity, set_sign_in_needed
 from core.rules.conflict_records import record_conflicts
 from core.rules.conflicts import ConflictFinding
 from core.rules.library import SYSTEM, Change, create_rule, get_rule, move_rule
@@ -37,11 +37,15 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SETTINGS = Settings(_env_file=None)
 BY_LOOP = Change(SYSTEM, lambda: NOW, round_number=1)
 WHO: dict[str, Any] = {"actor": "ada", "clock": lambda: NOW}
-TABLES: tuple[type[SQLModel], ...] = (Rule, Conflict, Proposal, Refusal, SettingOverride, LoopControl)
+TABLES: tuple[type[SQLModel], ...] = (Rule, Conflict, Proposal, Refusal, SettingOverride, LoopControl, Person)
 
 
 def draft(condition: str, action: str) -> RuleContent:
     return RuleContent(name="Rotate", condition=condition, action=action, domain="desk", confidence=0.9)
+
+
+def invite(session: Session, email: str, *roles: str, active: bool = True) -> None:
+    session.add(Person(email=email, roles=list(roles), active=active, invited_by="root", created_at=NOW))
 
 
 @pytest.fixture
@@ -67,6 +71,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
             Proposal(id="o", rule_id="a", rule_version=2, kind="edit", after=after, round_number=1, created_at=NOW)
         )
         refused = draft("the cache is cold after a deploy", "warm it before the traffic is switched over").model_dump()
+        invite(session, "old@example.com", "expert")
+        invite(session, "gone@example.com", "expert", active=False)
         session.add(Refusal(id="f", draft=refused, reasons=[], created_at=NOW))
     yield opened
     opened.close()
@@ -113,6 +119,10 @@ ACTS: dict[str, Callable[[Database], object]] = {
     "step_loop": lambda d: curation.step_loop(d, rounds=3, **WHO),
     "setting": lambda d: curation.change_setting(d, name="round.tasks", value=7, settings=SETTINGS, **WHO),
     "budget": lambda d: curation.change_setting(d, name="budget.per_day_usd", value=7, settings=SETTINGS, **WHO),
+    "invite": lambda d: curation.invite(d, email="bob@example.com", name="Bob", roles=["manager"], **WHO),
+    "change_roles": lambda d: curation.change_roles(d, email="old@example.com", version=1, roles=["operator"], **WHO),
+    "deactivate": lambda d: curation.deactivate(d, email="old@example.com", version=1, **WHO),
+    "reactivate": lambda d: curation.reactivate(d, email="gone@example.com", version=1, **WHO),
 }
 
 
@@ -179,10 +189,6 @@ def test_an_action_older_than_the_record_of_changes_cannot_be_undone(database: D
         curation.undo(database, entry_id=1, **WHO)
 
 
-def invite(session: Session, email: str, *roles: str, active: bool = True) -> None:
-    session.add(Person(email=email, roles=list(roles), active=active, invited_by="root", created_at=NOW))
-
-
 def test_only_who_did_it_or_an_administrator_undoes_and_only_with_the_right_to_do_it(database: Database) -> None:
     with database.write() as session:
         set_sign_in_needed(session, lambda: NOW, needed=True)
@@ -202,3 +208,34 @@ def test_only_who_did_it_or_an_administrator_undoes_and_only_with_the_right_to_d
     with database.read() as session:
         assert get_rule(session, "a").state == "active"
         assert [row.by_entry_id for row in session.exec(select(Undone))] == [2]
+
+
+def test_a_first_sign_in_can_be_undone_by_an_administrator_so_that_another_subject_gets_in(database: Database) -> None:
+    with database.write() as session:
+        set_sign_in_needed(session, lambda: NOW, needed=True)
+        invite(session, "root", "admin")
+    before = picture(database)
+    ada = Identity("old@example.com", "https://id.example.com 1")
+    curation.first_sign_in(database, identity=ada, clock=lambda: NOW)
+    with pytest.raises(NotAllowedError, match="in use already"):
+        curation.first_sign_in(database, identity=ada, clock=lambda: NOW)
+    curation.undo(database, entry_id=1, actor="root", clock=lambda: NOW)
+    assert picture(database) == before
+
+
+def test_an_undo_leaves_an_administrator_too(database: Database) -> None:
+    with database.write() as session:
+        set_sign_in_needed(session, lambda: NOW, needed=True)
+        invite(session, "root", "admin")
+    by_root: dict[str, Any] = {"actor": "root", "clock": lambda: NOW}
+    curation.change_roles(database, email="old@example.com", version=1, roles=["admin"], **by_root)
+    curation.deactivate(database, email="root", version=1, actor="old@example.com", clock=lambda: NOW)
+    with pytest.raises(UserError, match="Nobody would be left"):
+        curation.undo(database, entry_id=1, actor="old@example.com", clock=lambda: NOW)
+
+
+def test_versions_grow_when_an_action_is_undone(database: Database) -> None:
+    curation.deactivate(database, email="old@example.com", version=1, **WHO)
+    curation.undo(database, entry_id=1, **WHO)
+    with database.read() as session:
+        assert session.get_one(Person, "old@example.com").version == 3
