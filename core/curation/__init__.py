@@ -4,7 +4,15 @@ Who may do what, and to an object in which state, says core.people.permissions. 
 the version the person has seen; if somebody changed it since, nothing happens and the error says so.
 """
 
-from core.curation.conflicts import resolve_conflict
+from core.curation.conflicts import (
+    Seen,
+    dismiss_conflict,
+    keep_rule,
+    merge_pair,
+    narrow,
+    resolve_conflict,
+    set_priority,
+)
 from core.curation.loop import change_setting, set_loop, step_loop
 from core.curation.review import (
     accept_proposal,
@@ -18,11 +26,16 @@ from core.curation.rules import archive, quarantine, restore, unmerge
 from core.curation.undo import undo
 
 __all__ = [
+    "Seen",
     "accept_proposal",
     "approve",
     "archive",
     "change_setting",
+    "dismiss_conflict",
     "edit_and_approve",
+    "keep_rule",
+    "merge_pair",
+    "narrow",
     "quarantine",
     "refuse",
     "refuse_proposal",
@@ -30,6 +43,7 @@ __all__ = [
     "restore",
     "revive_refusal",
     "set_loop",
+    "set_priority",
     "step_loop",
     "undo",
     "unmerge",
