@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from sqlalchemy import Select, case
+from sqlalchemy import Select
 from sqlalchemy import select as select_columns
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, or_, select
@@ -122,14 +122,13 @@ def losers(session: Session) -> frozenset[str]:
 
 
 def priorities(session: Session) -> list[tuple[str, str]]:
-    """Return the pairs (first, second) of which the second is served only where the first is not."""
-    first = case((col(Conflict.resolution) == f"{Way.PRIORITY}:" + col(Conflict.rule_a), col(Conflict.rule_a)),
-                 else_=col(Conflict.rule_b))  # fmt: skip
-    second = case((first == col(Conflict.rule_a), col(Conflict.rule_b)), else_=col(Conflict.rule_a))
-    query = select(first, second).where(
-        col(Conflict.status) == "resolved", col(Conflict.resolution).startswith(f"{Way.PRIORITY}:")
-    )
-    return [(str(one), str(other)) for one, other in session.exec(query)]
+    """Return the pairs (first, second) of which the second is served only where the first is not.
+
+    A person said so, or kept the first: the loser may still be on probation.
+    """
+    named = or_(*(col(Conflict.resolution).startswith(f"{way}:") for way in (Way.PRIORITY, Way.KEEP)))
+    found = session.exec(select(Conflict).where(Conflict.status == "resolved", named))
+    return [(way_of(conflict.resolution)[1], _loser(conflict)) for conflict in found]
 
 
 def _in_use() -> Select[Conflict, Rule, Rule]:

@@ -308,3 +308,10 @@ def test_a_dismissed_pair_is_remembered(database: Database) -> None:
         record_conflicts(session, get_rule(session, "a"), [finding], BY_LOOP)
     assert conflict_of(database).status == "dismissed"
     assert served(database, SHORT) == {"a", "b"}
+
+
+def test_a_loser_on_probation_is_not_served_beside_its_winner(database: Database) -> None:
+    WAYS["keep"](database, seen(database))
+    assert served(database, SHORT) == {"a"}
+    curation.archive(database, rule_id="a", version=2, **WHO)
+    assert served(database, SHORT) == {"b"}
