@@ -10,6 +10,8 @@ from core.control import current_settings
 from core.db import Database, open_database
 from core.errors import UserError
 from core.i18n import Translator, choose_language
+from core.people.accounts import roles_of
+from core.people.permissions import Action, may
 from core.settings import Settings, load_settings
 
 LOCAL = "local"
@@ -41,6 +43,12 @@ def context() -> Context:
 def actor() -> str:
     """Return who acts: the name in events and in the audit trail."""
     return LOCAL
+
+
+def can(action: Action) -> bool:
+    """Tell whether whoever acts may do this to something in a fitting state."""
+    with context().database.read() as session:
+        return may(roles_of(session, actor()), action)
 
 
 def settings_now(app: Context) -> Settings:

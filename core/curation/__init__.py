@@ -5,6 +5,7 @@ the version the person has seen; if somebody changed it since, nothing happens a
 """
 
 from core.curation.conflicts import (
+    NARROWED,
     Seen,
     dismiss_conflict,
     keep_rule,
@@ -26,6 +27,7 @@ from core.curation.rules import archive, quarantine, restore, unmerge
 from core.curation.undo import undo
 
 __all__ = [
+    "NARROWED",
     "Seen",
     "accept_proposal",
     "approve",

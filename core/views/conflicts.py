@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func
+from sqlalchemy import ColumnElement, Select, case, func
 from sqlalchemy import select as select_columns
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
@@ -139,6 +139,19 @@ def conflict_queue(
         query = listed.where(*_both_in_use(a, b)).order_by(col(Conflict.created_at), col(Conflict.id))
     found = session.execute(query.limit(limit).offset(offset)).all()
     return Page(tuple(_row(*one) for one in found), total)
+
+
+def place_of(session: Session, conflict_id: str) -> tuple[int, int]:
+    """Return where a conflict stands in the queue of open ones, from 0, and how long that is."""
+    a, b = aliased(Rule), aliased(Rule)
+    own = session.get_one(Conflict, conflict_id)
+    earlier = (col(Conflict.created_at) < own.created_at) | (
+        (col(Conflict.created_at) == own.created_at) & (col(Conflict.id) < own.id)
+    )
+    columns: tuple[Any, ...] = (func.sum(case((earlier, 1), else_=0)), func.count())
+    counted = _joined(select_columns(*columns).select_from(Conflict), a, b)
+    place, total = session.execute(counted.where(*_both_in_use(a, b))).one()
+    return int(place or 0), int(total)
 
 
 def conflict_item(session: Session, conflict_id: str) -> ConflictItem | None:
