@@ -46,7 +46,7 @@ def decide(app: Context, t: Translator, item: ConflictItem, following: str) -> N
         )
         st.caption(label(t, EXPLAINED, way))
         attempt = _attempt(t, item, way)
-        reason = draft_area(t("Why? (kept with the decision)"), "", f"conflicts_{item.id}_reason")
+        reason = draft_area(t("Why? (kept with the decision)"), "", f"conflicts_{item.id}_reason", height=68)
         _send(app, t, item, seen, attempt, reason, following)
         _effect(app, t, item, attempt)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import streamlit as st
 
 from core.differences import Piece, word_differences
+from core.effects import Effect, Finding
 from core.i18n import Translator
 from core.views.conflicts import ConflictItem, Side
 from core.views.firings import Firing
@@ -13,7 +14,7 @@ from pages.rule_effects import effect_text
 from pages.widgets import badge, episode_link, plain, rule_badges, rule_figures, rule_link
 
 _COMPARED = ("condition", "action", "exclusion")
-_SHOWN = 6
+_SHOWN = 4
 
 
 def show_found(t: Translator, item: ConflictItem) -> None:
@@ -62,14 +63,19 @@ def _side(t: Translator, side: Side, other: Side, *, suggested: bool) -> None:
         )
     st.caption(t("Where both fire:") + " " + _record(t, side))
     st.caption(t("Everywhere:") + " " + rule_figures(t, side.row))
-    st.caption(t("Effect on the success rate:") + " " + effect_text(t, side.effect))
+    st.caption(t("Effect on the success rate:") + " " + _effect(t, side.effect))
     rule_link(t, side.row.id, side.row.name)
 
 
 def _record(t: Translator, side: Side) -> str:
     rate = side.there
     success = t("success with it {rate}", rate=t.interval(rate.value, rate.low, rate.high, rate.n))
-    return success + " · " + t("effect: {effect}", effect=effect_text(t, side.effect_there))
+    return success + " · " + t("effect: {effect}", effect=_effect(t, side.effect_there))
+
+
+def _effect(t: Translator, effect: Effect) -> str:
+    said = effect_text(t, effect)
+    return t("too few to tell ({counts})", counts=said) if effect.finding == Finding.TOO_FEW else said
 
 
 def _marked(pieces: Iterable[Piece]) -> str:
@@ -89,31 +95,44 @@ def _one(piece: Piece) -> str:
 def show_firings(t: Translator, item: ConflictItem) -> None:
     """Show past episodes in which both rules fire, and say how that was decided."""
     st.subheader(t("Where both fire"), anchor=False)
-    total = len(item.firings)
-    if not total:
+    if not item.firings:
         st.caption(t("Among past episodes of training and from outside there is none in which both rules fire."))
         return
-    st.caption(
-        t(
-            "{total} of the newest episodes of training and from outside. In {retrieved} both rules were retrieved; in "
-            "{words} one was, and the task has half the words of each condition or more; none of an exclusion.",
-            total=t.number(total),
-            retrieved=t.number(item.retrieved),
-            words=t.number(total - item.retrieved),
-        )
-    )
+    st.caption(_how_decided(t, item.retrieved, len(item.firings) - item.retrieved))
     names = {side.row.id: plain(side.row.name) for side in item.sides}
     for firing in item.firings[:_SHOWN]:
         _firing(t, firing, names)
-    if total > _SHOWN:
+    if len(item.firings) > _SHOWN:
         st.caption(t("The newest {n} are shown.", n=t.number(_SHOWN)))
+
+
+def _how_decided(t: Translator, retrieved: int, by_words: int) -> str:
+    said = []
+    if retrieved:
+        said.append(
+            t.plural(
+                "{n} of the newest episodes of training and from outside retrieved both rules.",
+                "{n} of the newest episodes of training and from outside retrieved both rules.",
+                retrieved,
+            )
+        )
+    if by_words:
+        said.append(
+            t.plural(
+                "{n} episode retrieved one of them, and its task has at least half the words of each condition.",
+                "{n} episodes retrieved one of them, and their tasks have at least half the words of each condition.",
+                by_words,
+            )
+        )
+    return " ".join(said)
 
 
 def _firing(t: Translator, firing: Firing, names: dict[str, str]) -> None:
     served = ", ".join(names[one] for one in names if one in firing.served)
-    with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(border=True, gap="small"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             badge(t, GRADES, GRADE_LOOKS, firing.grade)
+            st.text(firing.query)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(t("In its prompt: {names}", names=served) if served else t("Neither was in its prompt."))
-        st.text(firing.query)
-        episode_link(t, firing.episode_id)
+            episode_link(t, firing.episode_id)

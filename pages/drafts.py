@@ -1,6 +1,7 @@
 """Texts that somebody is writing: kept until they are sent, also over a reload of the page."""
 
 from collections import OrderedDict
+from typing import Literal
 
 import streamlit as st
 
@@ -15,7 +16,7 @@ def _drafts() -> OrderedDict[tuple[str, str], str]:
     return OrderedDict()
 
 
-def draft_area(label: str, stored: str, key: str) -> str:
+def draft_area(label: str, stored: str, key: str, *, height: Literal["content"] | int = "content") -> str:
     """Show a text area that begins with the person's own draft, else with the stored text; return what it holds."""
     place = (actor(), key)
 
@@ -24,7 +25,7 @@ def draft_area(label: str, stored: str, key: str) -> str:
         while len(_drafts()) > _MOST:
             _drafts().popitem(last=False)
 
-    return st.text_area(label, _drafts().get(place, stored), key=key, on_change=keep) or ""
+    return st.text_area(label, _drafts().get(place, stored), key=key, on_change=keep, height=height) or ""
 
 
 def drop_drafts(prefix: str) -> None:

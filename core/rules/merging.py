@@ -13,6 +13,7 @@ from core.rules.duplicates import Statistics, merged_statistics
 from core.rules.kinship import merged_from
 from core.rules.library import Change, create_rule, move_rule
 from core.rules.lifecycle import Cause, State
+from core.rules.terms import terms
 from core.rules.wording import action_with_exception, condition_text
 from core.tables import Rule, RuleUse
 from core.tables.rules import RuleContent
@@ -68,21 +69,23 @@ def added_up(session: Session, rules: Sequence[Rule]) -> Statistics:
     return replace(total, verified=apart)
 
 
-def draft_merge(special: RuleContent, general: RuleContent) -> RuleContent:
-    """Write a first text for two contradicting rules as one: the general one, with the special one as its exception.
+def draft_merge(kept: RuleContent, other: RuleContent) -> RuleContent:
+    """Write a first text for two contradicting rules as one: the more general one, with the other as its exception.
 
-    Where both have the same condition, nothing can be an exception, and the special rule's text stands alone.
-    To be read and shortened by a person: it may be longer than a rule can be.
+    The condition with fewer content words is the more general. Where both have the same condition, nothing can be
+    an exception, and the text of ``kept`` stands alone. To be read and shortened by a person: it may be longer
+    than a rule can be.
 
     Args:
-        special: the rule that should win where both fit.
-        general: the other one.
+        kept: the rule that should win where both fit; gives the name and all that is not said here.
+        other: the other one.
     """
-    if condition_text(general).casefold() == condition_text(special).casefold():
-        return RuleContent(**{name: getattr(special, name) for name in RuleContent.model_fields})
-    texts = {name: getattr(special, name) for name in RuleContent.model_fields}
-    texts |= {"condition": general.condition, "exclusion": general.exclusion}
-    texts |= {"action": action_with_exception(general, special), "tags": _union([special.tags, general.tags])}
+    texts = {name: getattr(kept, name) for name in RuleContent.model_fields}
+    if condition_text(kept).casefold() != condition_text(other).casefold():
+        kept_is_wider = len(set(terms(condition_text(kept)))) < len(set(terms(condition_text(other))))
+        wide, special = (kept, other) if kept_is_wider else (other, kept)
+        texts |= {"condition": wide.condition, "exclusion": wide.exclusion}
+        texts |= {"action": action_with_exception(wide, special), "tags": _union([kept.tags, other.tags])}
     return RuleContent(**texts)
 
 

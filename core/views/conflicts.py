@@ -162,7 +162,7 @@ def conflict_item(session: Session, conflict_id: str) -> ConflictItem | None:
     a, b = session.get_one(Rule, conflict.rule_a), session.get_one(Rule, conflict.rule_b)
     firings = both_fire(session, a, b)
     suggestion = suggest(a, b)
-    special, general = (a, b) if suggestion.keep_id == a.id else (b, a)
+    kept, other = (a, b) if suggestion.keep_id == a.id else (b, a)
     ids = (a.id, b.id)
     effects = effects_by_rule(session, ids)
     there = effects_by_rule(session, ids, among=[one.episode_id for one in firings])
@@ -175,7 +175,7 @@ def conflict_item(session: Session, conflict_id: str) -> ConflictItem | None:
         created_at=conflict.created_at,
         round_number=conflict.round_number,
         suggestion=suggestion,
-        draft=draft_merge(special, general),
+        draft=draft_merge(kept, other),
         firings=firings,
         retrieved=sum(one.by_words is False for one in firings),
         sleeping=State.ARCHIVED.value in (a.state, b.state),
