@@ -218,5 +218,6 @@ FATES = {
     "rank": mark("Others fit better"),
     "candidates": mark("Enough candidates are in it"),
     "mutex": mark("In conflict with a live or better fitting rule"),
+    "priority": mark("A rule that goes before it is in the prompt"),
     "exclusion": mark("Its exclusion holds for this task"),
 }

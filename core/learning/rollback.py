@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
+from core.rules.comebacks import settle_returned
 from core.rules.kinship import merged_from
 from core.rules.library import SYSTEM, Change, content_of, get_rule, restore_content
 from core.rules.lifecycle import Cause, State
@@ -58,6 +59,7 @@ def roll_back_round(session: Session, contents: Mapping[str, Mapping[str, Any]],
     """Restore the given contents; returns how many rules changed."""
     for rule_id, content in contents.items():
         restore_content(session, get_rule(session, rule_id), content, Cause.GATE, change)
+    settle_returned(session, list(contents), Cause.GATE, change)
     return len(contents)
 
 

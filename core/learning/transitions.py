@@ -8,13 +8,13 @@ from typing import Any
 from sqlmodel import Session, col, func, select
 
 from core.learning.harm import Record
-from core.rules.conflict_records import live_conflicts
+from core.rules.conflict_records import live_conflicts, losers
 from core.rules.library import Change, move_rule, rules_in
 from core.rules.lifecycle import IN_USE, Cause, State
 from core.rules.pruning import rules_to_retire, with_diversity
 from core.rules.utility import Scorer
 from core.settings import LifecycleSettings
-from core.tables import Conflict, Episode, Rule, RuleEvent, RuleUse
+from core.tables import Episode, Rule, RuleEvent, RuleUse
 
 Reason = tuple[str, dict[str, Any]]
 Step = tuple[State, Cause, Reason]
@@ -106,7 +106,7 @@ def gather_evidence(session: Session, domain: str, round_number: int, records: M
     shares = {rule_id: parts.get("trimmed", 0) / sum(parts.values()) for rule_id, parts in counts.items()}
     in_conflict = frozenset(rule for c in live_conflicts(session) for rule in (c.rule_a, c.rule_b))
     since, returned = _candidate_since(session, domain), _returned(session, round_number)
-    return Evidence(records, shares, in_conflict, since, _losers(session), returned)
+    return Evidence(records, shares, in_conflict, since, losers(session), returned)
 
 
 def _returned(session: Session, round_number: int) -> frozenset[str]:
@@ -115,14 +115,6 @@ def _returned(session: Session, round_number: int) -> frozenset[str]:
         RuleEvent.round_number == round_number, RuleEvent.kind == Cause.REENTERED.value
     )
     return frozenset(session.exec(query))
-
-
-def _losers(session: Session) -> frozenset[str]:
-    """Return the rules that a person decided against in a conflict: they do not come back by themselves."""
-    kept = session.exec(select(Conflict).where(Conflict.status == "resolved", col(Conflict.resolution).like("keep:%")))
-    return frozenset(
-        conflict.rule_b if conflict.resolution == f"keep:{conflict.rule_a}" else conflict.rule_a for conflict in kept
-    )
 
 
 def _candidate_since(session: Session, domain: str) -> dict[str, int]:

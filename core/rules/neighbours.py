@@ -139,3 +139,9 @@ class ComparedRules:
         self._keys.insert(place, (rule.created_at, rule.id))
         self._others.insert(place, (rule.id, rule))
         self._by_id[rule.id] = rule
+
+
+def conflicts_between(first: RuleContent, second: Rule, embedder: Embedder) -> list[ConflictFinding]:
+    """Hold two texts against each other; no model call, no session. Not to be called inside a write."""
+    one, other = embedder.encode([condition_text(first), condition_text(second)], COMPARISON)
+    return find_conflicts(first, [(second.id, second)], one, other[None], embedder.thresholds())
