@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
+from threadpoolctl import threadpool_limits
 
 from core.calibration import Calibration, Thresholds, calibrate, stored_thresholds
 from core.db import Database
@@ -50,6 +51,7 @@ class Embedder:
         *,
         memory_entries: int = _MEMORY_ENTRIES,
     ) -> None:
+        _limit_blas()
         self.model = settings.model
         self._database = database
         self._memory: OrderedDict[str, np.ndarray] = OrderedDict()
@@ -149,6 +151,16 @@ class Embedder:
             clean = [text.replace("\0", " ").encode("utf-8", "replace").decode() for text in texts]
             vectors = np.asarray(encode(clean, show_progress_bar=False, normalize_embeddings=True))
         return vectors.astype(np.float32)
+
+
+def _limit_blas() -> None:
+    """Let numpy compute products of vectors in one thread, in the whole process.
+
+    So a cosine has the same bits however many cores there are, and a threshold decides alike everywhere. It costs
+    nothing: products here are small, and more threads wait for each other longer than they compute. The packaged
+    encoder does not use BLAS; it has threads of its own.
+    """
+    threadpool_limits(1, user_api="blas")
 
 
 def _text_hash(kind: Kind, text: str) -> str:

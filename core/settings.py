@@ -53,6 +53,7 @@ class SimulationSettings(_Group):
     follow_ends: float = Field(0.9, ge=0, le=1, description="Chance to follow a rule at the prompt's ends.")
     follow_middle: float = Field(0.6, ge=0, le=1, description="Chance to follow a rule in the middle.")
     comfortable_rules: int = Field(12, ge=1, description="Rules in a prompt before following gets harder.")
+    mix_up_rate: float = Field(0.04, ge=0, le=0.8, description="Share of its lessons that are the wrong way round.")
     malformed_rate: float = Field(0.02, ge=0, le=1, description="Share of structured answers cut off.")
     rate_limit_rate: float = Field(0.01, ge=0, le=1, description="Share of attempts answered with 429.")
     timeout_rate: float = Field(0.005, ge=0, le=1, description="Share of attempts that time out.")

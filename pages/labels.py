@@ -124,6 +124,7 @@ EVENTS = {
     "trimmed": mark("Trimmed by the token budget"),
     "lost_conflict": mark("The other side of a conflict was kept"),
     "recovered": mark("Recovered"),
+    "reentered": mark("Came back from the archive"),
     "no_recovery": mark("On probation for too long"),
     "merged": mark("Merged"),
     "unmerged": mark("Merge taken back"),
@@ -217,5 +218,6 @@ FATES = {
     "rank": mark("Others fit better"),
     "candidates": mark("Enough candidates are in it"),
     "mutex": mark("In conflict with a live or better fitting rule"),
+    "priority": mark("A rule that goes before it is in the prompt"),
     "exclusion": mark("Its exclusion holds for this task"),
 }

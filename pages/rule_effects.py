@@ -16,7 +16,7 @@ def show_effects(t: Translator, effects: Sequence[MetricEffect]) -> None:
     rows = [
         {
             t("Metric"): label(t, METRICS, one.metric),
-            t("Effect of the rule"): _effect(t, one.effect),
+            t("Effect of the rule"): effect_text(t, one.effect),
             t("What it says"): _said(t, one),
             t("With it (raw)"): _raw(t, one.raw_with),
             t("Without it (raw)"): _raw(t, one.raw_without),
@@ -34,7 +34,8 @@ def show_effects(t: Translator, effects: Sequence[MetricEffect]) -> None:
     )
 
 
-def _effect(t: Translator, effect: Effect) -> str:
+def effect_text(t: Translator, effect: Effect) -> str:
+    """Say an effect with its interval and counts; the counts alone if they are too few."""
     counts = {"kept": t.number(effect.n_with), "without": t.number(effect.n_without)}
     if effect.finding == Finding.TOO_FEW:
         return t("{kept} episodes with it, {without} without", **counts)

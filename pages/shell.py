@@ -6,6 +6,7 @@ from core.errors import UserError
 from core.i18n import LANGUAGES, Translator
 from core.people.accounts import Account
 from core.people.permissions import Action
+from core.views.conflicts import open_count
 from core.views.review import queue
 from pages.context import Context, can, context, keep_language, translator, visitor_language
 from pages.sign_in import admit, who
@@ -31,10 +32,13 @@ def _choose_language(t: Translator) -> None:
 def _navigation(app: Context, t: Translator) -> st.Page:
     with app.database.read() as session:
         waiting = queue(session, limit=1).total
+        contradicting = open_count(session)
     review = t("Review ({n})", n=t.number(waiting)) if waiting else t("Review")
+    conflicts = t("Conflicts ({n})", n=t.number(contradicting)) if contradicting else t("Conflicts")
     pages = [
         st.Page("overview.py", title=t("Overview"), icon=":material/monitoring:", default=True),
         st.Page("review.py", title=review, icon=":material/fact_check:"),
+        st.Page("conflicts.py", title=conflicts, icon=":material/compare_arrows:"),
         st.Page("library.py", title=t("Library"), icon=":material/library_books:"),
         st.Page("preview.py", title=t("Preview"), icon=":material/preview:"),
         st.Page("episodes.py", title=t("Episodes"), icon=":material/forum:"),

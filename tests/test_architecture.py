@@ -16,7 +16,8 @@ FILE_LINES = 400
 FUNCTION_LINES = 60
 
 LAYERS = (
-    ("core", "core.clock", "core.effects", "core.errors", "core.ids", "core.statistics", "core.text"),
+    ("core", "core.clock", "core.errors", "core.ids", "core.text"),
+    ("core.differences", "core.effects", "core.statistics"),
     ("core.settings", "core.i18n", "core.packaged_e5"),
     ("core.planning", "core.tables"),
     ("core.audit", "core.control", "core.db", "core.migrations"),
@@ -25,6 +26,7 @@ LAYERS = (
     ("core.learning",),
     ("core.people",),
     ("core.curation", "core.preview", "core.views"),
+    ("core.conflict_preview",),
     ("core.cli",),
     ("core.__main__",),
     ("pages",),

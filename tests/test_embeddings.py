@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sqlmodel import func, select
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from core.calibration import calibration_pairs, fit_threshold, stored_thresholds
 from core.db import Database, open_database
@@ -36,6 +37,12 @@ def test_vectors_have_unit_length_and_keep_the_order(shared: Embedder) -> None:
     assert vectors.dtype == np.float32
     assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
     assert (vectors[0] == vectors[2]).all()
+
+
+def test_products_of_vectors_are_computed_in_one_thread() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        Embedder(EmbeddingSettings(model="none"))
+        assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
 
 
 def test_meaning_crosses_languages(shared: Embedder) -> None:

@@ -11,6 +11,7 @@ from core.db import Database
 from core.errors import UserError
 from core.people.permissions import Action
 from core.rules.conflict_records import live_conflicts
+from core.rules.kinship import learned_from
 from core.rules.library import create_rule, edit_rule, get_rule, move_rule
 from core.rules.lifecycle import Cause, State
 from core.settings import Settings
@@ -95,7 +96,8 @@ def accept_proposal(database: Database, *, proposal_id: str, settings: Settings,
         rule = get_rule(desk.session, proposal.rule_id, proposal.rule_version)
         changed = edited(rule, proposal.after)
         check_text(changed, current_settings(desk.session, settings))
-        edit_rule(desk.session, rule, texts(changed) | {"approved_by": actor}, desk.change)
+        learned = learned_from(rule, proposal.evidence, proposal.after.get("lineage", ()))
+        edit_rule(desk.session, rule, texts(changed) | learned | {"approved_by": actor}, desk.change)
         look_for_conflicts(desk.session, desk.change, rule)
         proposal.status, proposal.decided_by = "accepted", actor
         desk.session.add(proposal)

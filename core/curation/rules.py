@@ -7,6 +7,8 @@ from core.curation.desk import at_desk
 from core.curation.texts import look_for_conflicts
 from core.db import Database
 from core.people.permissions import Action
+from core.rules.comebacks import settle_returned
+from core.rules.conflict_records import reopen_conflicts
 from core.rules.library import check_apart, move_rule
 from core.rules.library import unmerge as take_apart
 from core.rules.lifecycle import Cause, State
@@ -31,6 +33,7 @@ def restore(database: Database, *, rule_id: str, version: int, reason: str, acto
         rule = desk.rule(rule_id, version)
         check_apart(desk.session, rule)
         move_rule(desk.session, rule, State.CANDIDATE, Cause.PERSON, desk.change, approved_by=None, merged_into=None)
+        reopen_conflicts(desk.session, [rule_id])
         look_for_conflicts(desk.session, desk.change, rule)
         desk.record(rule_id, version=version, reason=reason)
 
@@ -47,6 +50,7 @@ def unmerge(database: Database, *, rule_id: str, version: int, reason: str, acto
         for parent in parents:
             look_for_conflicts(desk.session, desk.change, parent)
         names = [parent.id for parent in parents]
+        settle_returned(desk.session, names, Cause.UNMERGED, desk.change)
         desk.record(rule_id, version=version, reason=reason, parents=names)
 
 

@@ -14,6 +14,8 @@ from core.errors import ConcurrentChangeError, NotAllowedError, UserError
 from core.i18n import mark
 from core.people.checks import check_role
 from core.people.permissions import Action, Role
+from core.rules.comebacks import contradicted
+from core.rules.conflict_records import reopen_conflicts
 from core.rules.library import CONTENT_FIELDS, restore_content
 from core.rules.lifecycle import Cause, State
 from core.tables import AuditEntry, Rule, Undone
@@ -43,7 +45,8 @@ def undo(database: Database, *, entry_id: int, actor: str, clock: Clock) -> None
         clock: tells the time.
 
     Raises:
-        UserError: no such action, it is undone already, or it is too old to be taken back.
+        UserError: no such action, it is undone already, it is too old to be taken back, or a rule would come back
+            live against one that it contradicts and that went live meanwhile.
         NotAllowedError: it was somebody else's, or the actor could not do it today.
         ConcurrentChangeError: something it changed has changed again since; names it.
     """
@@ -58,6 +61,7 @@ def undo(database: Database, *, entry_id: int, actor: str, clock: Clock) -> None
         for change in entry.changes:
             _check_untouched(desk.session, change)
         _take_back(desk, entry.changes)
+        _check_conflicts(desk, [change["key"] for change in entry.changes if change["table"] == "rule"])
         desk.session.add(Undone(entry_id=entry_id, by_entry_id=desk.entry_id))
         desk.record(str(entry_id), undone=entry.action, kind=entry.object_kind, of=entry.object_id)
 
@@ -80,6 +84,17 @@ def _check_untouched(session: Session, change: Mapping[str, Any]) -> None:
             "Undo the later change first; nothing was changed.",
             what=TABLE_NAMES.get(change["table"], change["table"]),
             key=change["key"],
+        )
+
+
+def _check_conflicts(desk: Desk, rule_ids: Sequence[str]) -> None:
+    reopen_conflicts(desk.session, rule_ids)
+    for rule, other in contradicted(desk.session, rule_ids):
+        raise UserError(
+            "This would bring “{rule}” back into prompts, but it contradicts “{other}”, which went live meanwhile. "
+            "Restore “{rule}” as a candidate and resolve the conflict; nothing was changed.",
+            rule=rule.name,
+            other=other.name,
         )
 
 

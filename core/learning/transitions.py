@@ -8,13 +8,13 @@ from typing import Any
 from sqlmodel import Session, col, func, select
 
 from core.learning.harm import Record
-from core.rules.conflict_records import live_conflicts
+from core.rules.conflict_records import live_conflicts, losers
 from core.rules.library import Change, move_rule, rules_in
-from core.rules.lifecycle import Cause, State
+from core.rules.lifecycle import IN_USE, Cause, State
 from core.rules.pruning import rules_to_retire, with_diversity
 from core.rules.utility import Scorer
 from core.settings import LifecycleSettings
-from core.tables import Conflict, Episode, Rule, RuleEvent, RuleUse
+from core.tables import Episode, Rule, RuleEvent, RuleUse
 
 Reason = tuple[str, dict[str, Any]]
 Step = tuple[State, Cause, Reason]
@@ -36,6 +36,7 @@ class Evidence:
     in_conflict: frozenset[str]
     candidate_since: Mapping[str, int]
     losers: frozenset[str] = frozenset()
+    returned: frozenset[str] = frozenset()
 
 
 def apply_transitions(
@@ -51,10 +52,11 @@ def apply_transitions(
 
     Where no held-out test follows (``testable`` is False), only what a person approved goes live.
     """
-    rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
+    rules = rules_in(session, domain, IN_USE)
     room = settings.capacity - sum(rule.state == State.ACTIVE for rule in rules)
     for rule in rules:
-        settled = rule.id not in evidence.in_conflict | evidence.losers
+        # What came back in this round is tried again first, whatever it had proved before it was archived.
+        settled = rule.id not in evidence.in_conflict | evidence.losers | evidence.returned
         may_go_live = room > 0 and (testable or rule.approved_by is not None) and settled
         step = _next_step(rule, evidence, settings, change.round_number or 0, may_go_live)
         if step is not None:
@@ -65,7 +67,7 @@ def apply_transitions(
 
 def prune(session: Session, domain: str, scorer: Scorer, settings: LifecycleSettings, change: Change) -> None:
     """Archive what is over capacity and the lowest share by utility, with a bonus for what is unlike the rest."""
-    rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
+    rules = rules_in(session, domain, IN_USE)
     total = sum(rule.n_used for rule in rules)
     scores = {rule.id: scorer.score(rule, total) for rule in rules}
     utilities = with_diversity(rules, scores, settings.diversity_bonus)
@@ -91,7 +93,7 @@ def is_harmful(record: Record | None, settings: LifecycleSettings) -> bool:
 
 
 def gather_evidence(session: Session, domain: str, round_number: int, records: Mapping[str, Record]) -> Evidence:
-    """Collect trims of the round and open conflicts."""
+    """Collect trims of the round, open conflicts, and what came back from the archive in the round."""
     rows = session.exec(
         select(RuleUse.rule_id, RuleUse.disposition, func.count())
         .join(Episode, col(Episode.id) == RuleUse.episode_id)
@@ -103,15 +105,16 @@ def gather_evidence(session: Session, domain: str, round_number: int, records: M
         counts.setdefault(rule_id, {})[disposition] = count
     shares = {rule_id: parts.get("trimmed", 0) / sum(parts.values()) for rule_id, parts in counts.items()}
     in_conflict = frozenset(rule for c in live_conflicts(session) for rule in (c.rule_a, c.rule_b))
-    return Evidence(records, shares, in_conflict, _candidate_since(session, domain), _losers(session))
+    since, returned = _candidate_since(session, domain), _returned(session, round_number)
+    return Evidence(records, shares, in_conflict, since, losers(session), returned)
 
 
-def _losers(session: Session) -> frozenset[str]:
-    """Return the rules that a person decided against in a conflict: they do not come back by themselves."""
-    kept = session.exec(select(Conflict).where(Conflict.status == "resolved", col(Conflict.resolution).like("keep:%")))
-    return frozenset(
-        conflict.rule_b if conflict.resolution == f"keep:{conflict.rule_a}" else conflict.rule_a for conflict in kept
+def _returned(session: Session, round_number: int) -> frozenset[str]:
+    """Return the rules that the round brought back from the archive."""
+    query = select(RuleEvent.rule_id).where(
+        RuleEvent.round_number == round_number, RuleEvent.kind == Cause.REENTERED.value
     )
+    return frozenset(session.exec(query))
 
 
 def _candidate_since(session: Session, domain: str) -> dict[str, int]:

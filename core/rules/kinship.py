@@ -1,9 +1,10 @@
 """Which rules come from which: by merges (parents), and by being learned with them in the prompt (lineage).
 
-Only reads. What follows from it (taking a merge apart, quarantine, a rollback) is decided elsewhere.
+Changes nothing. What follows from it (taking a merge apart, quarantine, a rollback) is decided elsewhere.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from sqlmodel import Session, col, select
 
@@ -16,6 +17,17 @@ _Links = Mapping[str, set[str]]
 def merged_from(session: Session, rule_ids: Iterable[str]) -> set[str]:
     """Return all that went into the given rules by merges, over any number of them."""
     return _reachable(rule_ids, _parents(session))
+
+
+def learned_from(rule: Rule, evidence: Sequence[str], lineage: Iterable[str]) -> dict[str, Any]:
+    """Return the changes of content that add episodes, and the rules in their prompts, to a rule's origins.
+
+    A text that was changed because of them comes from them as much as from what it was first written for.
+    """
+    return {
+        "evidence": list(dict.fromkeys([*rule.evidence, *evidence])),
+        "lineage": list(dict.fromkeys([*rule.lineage, *(other for other in lineage if other != rule.id)])),
+    }
 
 
 def descendants(session: Session, rule_id: str) -> list[Rule]:
@@ -32,13 +44,23 @@ def descendants(session: Session, rule_id: str) -> list[Rule]:
     )
 
 
-def merge_kin_in_use(session: Session, rule_id: str) -> list[Rule]:
-    """Return the rules in use that a rule shares statistics with: what went into it, and what it went into.
+def with_merges(session: Session, rule_id: str) -> list[Rule]:
+    """Return a rule and the merges it is part of at present, over any number of them, the rule itself first."""
+    rules = [session.get_one(Rule, rule_id)]
+    while rules[-1].merged_into is not None:
+        rules.append(session.get_one(Rule, rules[-1].merged_into))
+    return rules
 
-    A merge adds up the figures of its parents, so the two must not be in use at the same time.
+
+def merge_kin_in_use(session: Session, rule_id: str) -> list[Rule]:
+    """Return the rules in use that a rule shares statistics with.
+
+    A merge adds up the figures of its parents. So these are what went into the rule, what the rule went into,
+    and other merges of what went into it; none of them may be in use at the same time as the rule.
     """
     parents = _parents(session)
-    kin = (_reachable([rule_id], parents) | _reachable([rule_id], _turned(parents))) - {rule_id}
+    parts = _reachable([rule_id], parents)
+    kin = (parts | _reachable([rule_id, *parts], _turned(parents))) - {rule_id}
     query = select(Rule).where(col(Rule.id).in_(kin), Rule.state != State.ARCHIVED.value)
     return list(session.exec(query.order_by(col(Rule.created_at), col(Rule.id))).all())
 

@@ -15,6 +15,7 @@ from sqlmodel import Session, col, func, select
 from core.clock import Clock
 from core.errors import ConcurrentChangeError, UserError
 from core.ids import new_id
+from core.rules.archive import in_quarantine
 from core.rules.kinship import merge_kin_in_use
 from core.rules.lifecycle import Cause, State, check_transition
 from core.tables import Rule, RuleEvent
@@ -217,12 +218,16 @@ def contents_at(session: Session, event_id: int, domain: str | None = None) -> d
 def rewind(session: Session, event_id: int, change: Change, domain: str) -> int:
     """Restore a domain's library of an earlier moment; rules that came later are archived.
 
+    What a person quarantined stays in the archive as it is, with all that was merged into it: it was taken out
+    for doing harm, whatever the moment. Only a person brings it back, rule by rule.
+
     Returns:
         How many rules changed.
     """
     target = contents_at(session, event_id, domain)
+    held = in_quarantine(session, domain)
     changed = 0
-    for rule in session.exec(select(Rule).where(Rule.domain == domain)).all():
+    for rule in session.exec(select(Rule).where(Rule.domain == domain, col(Rule.id).not_in(held))).all():
         version = rule.version
         wanted = target.get(rule.id) or {**content_of(rule), "state": State.ARCHIVED.value, "probation_since": None}
         restore_content(session, rule, wanted, Cause.REWOUND, change)

@@ -14,6 +14,10 @@ class State(StrEnum):
     ARCHIVED = "archived"
 
 
+IN_USE = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
+"""All but the archive."""
+
+
 class Cause(StrEnum):
     """Why a rule changes its state."""
 
@@ -25,6 +29,7 @@ class Cause(StrEnum):
     TRIMMED = "trimmed"  # the token budget cut it from most prompts of a round
     LOST_CONFLICT = "lost_conflict"  # the other side of a conflict was kept
     RECOVERED = "recovered"  # its posterior is back at the baseline
+    REENTERED = "reentered"  # reflection came to it again after the loop itself had archived it
     NO_RECOVERY = "no_recovery"  # on probation too long
     MERGED = "merged"  # became part of a more general rule
     UNMERGED = "unmerged"  # the merge was taken back
@@ -45,7 +50,7 @@ TRANSITIONS: dict[tuple[State, State], frozenset[Cause]] = {
     (_A, _X): frozenset({Cause.PERSON, Cause.QUARANTINED, Cause.MERGED, Cause.PRUNED}),
     (_P, _A): frozenset({Cause.RECOVERED, Cause.PERSON}),
     (_P, _X): frozenset({Cause.PERSON, Cause.QUARANTINED, Cause.NO_RECOVERY, Cause.MERGED, Cause.PRUNED}),
-    (_X, _C): frozenset({Cause.PERSON}),
+    (_X, _C): frozenset({Cause.PERSON, Cause.REENTERED}),
 }
 """What may lead from one state to another in the course of things."""
 

@@ -89,7 +89,11 @@ class Conflict(SQLModel, table=True):
     """Two rules that contradict each other. While open, both share a mutex group."""
 
     __tablename__ = "conflict"
-    __table_args__ = (UniqueConstraint("rule_a", "rule_b"),)
+    __table_args__ = (
+        UniqueConstraint("rule_a", "rule_b"),
+        Index("ix_conflict_rule_b", "rule_b"),
+        Index("ix_conflict_status", "status", "created_at"),
+    )
 
     id: str = Field(primary_key=True)
     rule_a: str = Field(foreign_key="rule.id", description="The smaller id of the pair.")
@@ -98,8 +102,11 @@ class Conflict(SQLModel, table=True):
     evidence: str = Field(default="", description="Template to translate.")
     evidence_values: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
     status: str = Field(default="open", description="open, resolved or dismissed (not a conflict)")
-    resolution: str = ""
+    found_in: str = Field(default="", description="Digest of the two texts in which it was found.")
+    resolution: str = Field(default="", description="The way, and after a colon the rule it names.")
+    reason: str = Field(default="", description="Why it was settled so, as a person typed it.")
     resolved_by: str | None = None
+    entry_id: int | None = Field(default=None, description="Entry of the audit trail that settled it.")
     suggestion: str = Field(default="", description="Id of the rule to keep.")
     round_number: int | None = None
     created_at: datetime = Field(sa_type=UtcDateTime)
@@ -115,7 +122,7 @@ class Proposal(SQLModel, table=True):
     rule_id: str = Field(foreign_key="rule.id")
     rule_version: int
     kind: str = Field(description="edit, merge or archive")
-    after: dict[str, Any] = Field(sa_type=JSON, description="The proposed content; empty for archive.")
+    after: dict[str, Any] = Field(sa_type=JSON, description="The proposed content, and its lineage; empty for archive.")
     reason: str = ""
     evidence: list[str] = Field(default_factory=list, sa_type=JSON)
     status: str = Field(default="open", description="open, accepted or refused")

@@ -4,7 +4,7 @@ Reads sums only: no episode is loaded, whatever their number.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,16 +52,20 @@ def rule_effects(session: Session, rule_id: str) -> list[MetricEffect]:
     ]
 
 
-def effects_by_rule(session: Session, rule_ids: Iterable[str], *, metric: str = "success_rate") -> dict[str, Effect]:
-    """Return each rule's effect on one metric."""
-    found = _sums(session, [metric], list(rule_ids))
+def effects_by_rule(
+    session: Session, rule_ids: Iterable[str], *, metric: str = "success_rate", among: Sequence[str] | None = None
+) -> dict[str, Effect]:
+    """Return each rule's effect on one metric, over all episodes or ``among`` some, by their ids."""
+    found = _sums(session, [metric], list(rule_ids), among)
     return {
         rule_id: effect(by_metric[metric], share=metric in _SHARES, min_n=TOO_FEW)
         for rule_id, by_metric in found.items()
     }
 
 
-def _sums(session: Session, metrics: Iterable[str], rule_ids: list[str]) -> dict[str, dict[str, list[Sums]]]:
+def _sums(
+    session: Session, metrics: Iterable[str], rule_ids: list[str], among: Sequence[str] | None = None
+) -> dict[str, dict[str, list[Sums]]]:
     """Add up the learning episodes that retrieved each rule, by the coin's side and its probability.
 
     An episode that lost the whole library tells nothing about one rule: the others were missing too.
@@ -82,6 +86,8 @@ def _sums(session: Session, metrics: Iterable[str], rule_ids: list[str]) -> dict
             )
             .group_by(*place)
         )
+        if among is not None:
+            query = query.where(col(Episode.id).in_(among))
         if metric == "compliance_rate":
             query = query.join(totals, totals.c.episode_id == col(Episode.id))
         for rule_id, side, propensity, *figures in session.execute(query):

@@ -154,7 +154,7 @@ def rule_item(session: Session, rule_id: str, *, evidence: int = 6) -> RuleItem 
     return RuleItem(
         row=rule_row(rule),
         content=content,
-        hidden=_hidden(content),
+        hidden=hidden_in(content),
         contrast=_contrast(session, rule),
         evidence=_cards(session, rule.evidence[:evidence]),
         conflicts=_conflicts(session, rule_id),
@@ -177,14 +177,15 @@ def proposal_item(session: Session, proposal_id: str, *, evidence: int = 6) -> P
         text_after="" if proposal.kind == "archive" else rule_text(after),
         changed=content_changes(before, proposal.after),
         moved=rule.version != proposal.rule_version,
-        hidden=_hidden(after),
+        hidden=hidden_in(after),
         evidence=_cards(session, proposal.evidence[:evidence]),
         round_number=proposal.round_number,
         created_at=proposal.created_at,
     )
 
 
-def _hidden(content: RuleContent) -> tuple[str, ...]:
+def hidden_in(content: RuleContent) -> tuple[str, ...]:
+    """Name the characters in a rule's texts that a reader cannot see, each once."""
     texts = (
         content.name,
         content.condition,

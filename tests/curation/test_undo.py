@@ -10,6 +10,7 @@ from sqlmodel import Session, SQLModel, col, select
 
 from core import curation
 from core.audit import first_broken_link
+from core.curation import Seen
 from core.curation.recorder import key_of, state_of
 from core.db import Database, open_database
 from core.errors import ConcurrentChangeError, NotAllowedError, UserError
@@ -32,6 +33,7 @@ from core.tables import (
     Undone,
 )
 from core.tables.rules import RuleContent
+from tests.support.embedding import WordEmbedder
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SETTINGS = Settings(_env_file=None)
@@ -98,6 +100,10 @@ def conflict_id(database: Database) -> str:
         return session.exec(select(Conflict.id)).one()
 
 
+def seen(database: Database) -> Seen:
+    return Seen(conflict_id(database), {"a": 2, "b": 2})
+
+
 ACTS: dict[str, Callable[[Database], object]] = {
     "approve": lambda d: curation.approve(d, rule_id="c", version=1, settings=SETTINGS, **WHO),
     "activate": lambda d: curation.approve(d, rule_id="c", version=1, settings=SETTINGS, activate=True, **WHO),
@@ -113,8 +119,18 @@ ACTS: dict[str, Callable[[Database], object]] = {
     ),
     "accept_proposal": lambda d: curation.accept_proposal(d, proposal_id="o", settings=SETTINGS, **WHO),
     "refuse_proposal": lambda d: curation.refuse_proposal(d, proposal_id="o", reason="no", **WHO),
-    "keep": lambda d: curation.resolve_conflict(d, conflict_id=conflict_id(d), keep="a", **WHO),
-    "dismiss": lambda d: curation.resolve_conflict(d, conflict_id=conflict_id(d), keep=None, **WHO),
+    "keep": lambda d: curation.keep_rule(d, seen=seen(d), keep="a", reason="ours", **WHO),
+    "set_priority": lambda d: curation.set_priority(d, seen=seen(d), first="b", reason="", **WHO),
+    "narrow": lambda d: curation.narrow(
+        d,
+        seen=seen(d),
+        changes={"a": {"condition": "a log volume of a database is nearly full"}, "b": {"exclusion": "a database"}},
+        settings=SETTINGS,
+        embedder=WordEmbedder(),
+        reason="",
+        **WHO,
+    ),
+    "dismiss": lambda d: curation.dismiss_conflict(d, seen=seen(d), reason="", **WHO),
     "set_loop": lambda d: curation.set_loop(d, wanted="run", **WHO),
     "step_loop": lambda d: curation.step_loop(d, rounds=3, **WHO),
     "setting": lambda d: curation.change_setting(d, name="round.tasks", value=7, settings=SETTINGS, **WHO),
@@ -152,6 +168,17 @@ def test_what_an_undone_action_created_goes_to_the_archive_with_its_history(data
     assert picture(database, without=rule_id) == before
     with database.read() as session:
         assert get_rule(session, rule_id).state == "archived"
+
+
+def test_an_undone_merge_of_two_rules_in_conflict_leaves_them_in_conflict(database: Database) -> None:
+    before = picture(database)
+    content = {"condition": "a log volume, or the archive volume, is nearly full"}
+    merged = curation.merge_pair(database, seen=seen(database), content=content, settings=SETTINGS, reason="", **WHO)
+    after = picture(database)
+    curation.undo(database, entry_id=last_entry(database).id or 0, **WHO)
+    assert picture(database, without=merged) == before
+    curation.undo(database, entry_id=last_entry(database).id or 0, **WHO)
+    assert picture(database) == after
 
 
 def test_an_action_is_undone_once(database: Database) -> None:

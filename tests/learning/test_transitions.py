@@ -1,6 +1,7 @@
 """Which rules change their state after a round (design section 4)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from sqlmodel import select
 
 from core.db import Database, open_database
 from core.learning.harm import Record
-from core.learning.transitions import Evidence, apply_transitions, gather_evidence, prune
+from core.learning.transitions import apply_transitions, gather_evidence, prune
 from core.rules.conflict_records import record_conflicts
 from core.rules.conflicts import ConflictFinding
 from core.rules.library import SYSTEM, Change, create_rule, get_rule, move_rule
@@ -60,7 +61,7 @@ def settle(
     lifecycle = SETTINGS.model_copy(update=settings)
     with database.write() as session:
         found = gather_evidence(session, DOMAIN, round_number, {"r": record} if record else {})
-        evidence = Evidence(found.records, {"r": trimmed}, found.in_conflict, found.candidate_since)
+        evidence = replace(found, trimmed_share={"r": trimmed})
         apply_transitions(session, DOMAIN, evidence, lifecycle, change(round_number), testable=testable)
 
 
@@ -275,3 +276,23 @@ def test_a_rule_on_probation_does_not_come_back_while_its_conflict_is_open(datab
         session.add(conflict)
     settle(database, 2, FINE)
     assert state(database) == "active"
+
+
+def test_what_came_back_in_this_round_goes_live_in_a_later_one_at_the_earliest(database: Database) -> None:
+    make_rule(database, verified=9)
+    with database.write() as session:
+        move_rule(session, get_rule(session, "r"), State.ARCHIVED, Cause.UNRETRIEVED, change(1))
+        move_rule(session, get_rule(session, "r"), State.CANDIDATE, Cause.REENTERED, change(2))
+    settle(database, 2, approval="auto")
+    assert state(database) == "candidate"
+    settle(database, 3, approval="auto")
+    assert state(database) == "active"
+
+
+def test_what_came_back_with_a_record_of_harm_is_archived_for_it_at_once(database: Database) -> None:
+    make_rule(database)
+    with database.write() as session:
+        move_rule(session, get_rule(session, "r"), State.ARCHIVED, Cause.UNRETRIEVED, change(1))
+        move_rule(session, get_rule(session, "r"), State.CANDIDATE, Cause.REENTERED, change(2))
+    settle(database, 2, HARMFUL)
+    assert (state(database), last_event(database).kind) == ("archived", "harmful")

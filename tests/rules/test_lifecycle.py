@@ -14,9 +14,10 @@ ALLOWED = {
     ("active", "probation"): "harmful trimmed lost_conflict person",
     ("probation", "active"): "recovered person",
     ("probation", "archived"): "no_recovery person quarantined merged pruned",
-    # Any state to the archive by a person, by a merge, or by pruning; out of it by a person alone.
+    # Any state to the archive by a person, by a merge, or by pruning; out of it by a person,
+    # or when reflection comes to the same again.
     ("active", "archived"): "person quarantined merged pruned",
-    ("archived", "candidate"): "person",
+    ("archived", "candidate"): "person reentered",
 }
 RESTORING = ("gate", "rewound", "unmerged")
 """These put a rule back to where it was, whatever that is."""
@@ -38,8 +39,8 @@ def test_the_whole_matrix(from_state: State, to_state: State, cause: Cause) -> N
 
 
 def test_the_matrix_covers_all_states_and_causes() -> None:
-    assert len(EVERYTHING) == 4 * 4 * 14
-    assert sum(is_allowed(*case) for case in EVERYTHING if case[2] not in RESTORING) == 24
+    assert len(EVERYTHING) == 4 * 4 * 15
+    assert sum(is_allowed(*case) for case in EVERYTHING if case[2] not in RESTORING) == 25
 
 
 def test_the_error_names_both_states_the_cause_and_what_would_do() -> None:

@@ -5,7 +5,7 @@ import json
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0007"
+revision = "0006"
 down_revision = "0003"
 branch_labels = None
 depends_on = None
