@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON
+from sqlalchemy import JSON, Index
 from sqlmodel import Field, SQLModel
 
 from core.tables.columns import UtcDateTime
@@ -40,17 +40,24 @@ class AuditEntry(SQLModel, table=True):
     """One action of a person. Append-only; ``digest`` covers the row and the digest before it."""
 
     __tablename__ = "audit_entry"
+    # Each covers the filters of the page Audit that begin with its first column, so that counting reads no rows.
+    __table_args__ = (
+        Index("ix_audit_entry_actor", "actor", "action", "object_kind", "created_at"),
+        Index("ix_audit_entry_action", "action", "object_kind", "created_at"),
+        Index("ix_audit_entry_object_kind", "object_kind", "created_at"),
+        Index("ix_audit_entry_created_at", "created_at"),
+    )
 
     id: int | None = Field(default=None, primary_key=True)
-    actor: str = Field(index=True)
-    action: str = Field(index=True)
-    object_kind: str = Field(index=True)
+    actor: str
+    action: str
+    object_kind: str
     object_id: str
     detail: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
     changes: list[dict[str, Any]] | None = Field(
         default=None, sa_type=JSON, description="Rows changed: table, key, before, after. None in older entries."
     )
-    created_at: datetime = Field(sa_type=UtcDateTime, index=True)
+    created_at: datetime = Field(sa_type=UtcDateTime)
     previous_digest: str = ""
     digest: str = ""
 

@@ -10,7 +10,12 @@ down_revision = "0003"
 branch_labels = None
 depends_on = None
 
-_INDEXED = ("actor", "action", "object_kind", "created_at")
+_INDEXES = {
+    "actor": ["actor", "action", "object_kind", "created_at"],
+    "action": ["action", "object_kind", "created_at"],
+    "object_kind": ["object_kind", "created_at"],
+    "created_at": ["created_at"],
+}
 
 
 def upgrade() -> None:
@@ -22,8 +27,8 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["entry_id"], ["audit_entry.id"]),
         sa.PrimaryKeyConstraint("object_id", "kind", "entry_id"),
     )
-    for column in _INDEXED:
-        op.create_index(f"ix_audit_entry_{column}", "audit_entry", [column])
+    for first, columns in _INDEXES.items():
+        op.create_index(f"ix_audit_entry_{first}", "audit_entry", columns)
     found = op.get_bind().execute(sa.text("SELECT id, object_kind, object_id, changes FROM audit_entry")).all()
     rows = set()
     for entry_id, kind, object_id, changes in found:
@@ -36,6 +41,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for column in _INDEXED:
-        op.drop_index(f"ix_audit_entry_{column}", "audit_entry")
+    for first in _INDEXES:
+        op.drop_index(f"ix_audit_entry_{first}", "audit_entry")
     op.drop_table("audit_object")
