@@ -180,6 +180,7 @@ class BudgetSettings(_Group):
 
     per_day_usd: float | None = Field(10.0, ge=0, description="Hard limit per UTC day; none: no limit.")
     total_usd: float | None = Field(100.0, ge=0, description="Hard limit in total; none: no limit.")
+    soft_share: float = Field(0.8, ge=0, le=1, description="Share of a hard limit from which on pages warn.")
 
 
 class LoopSettings(_Group):
