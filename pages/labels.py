@@ -164,6 +164,18 @@ PURPOSES = {
     "reflect": mark("Reflection"),
     "judge": mark("Judging"),
 }
+TROUBLES = {
+    "over_fitting": mark("Over-fitting: what is learned does not carry over"),
+    "prompt_limit": mark("The prompt keeps hitting its limit"),
+    "ignored_rules": mark("Rules are not followed"),
+    "empty_talk": mark("Reflection is empty talk"),
+    "over_plan": mark("Spend is over plan"),
+    "failing_type": mark("The same type keeps failing"),
+    "rules_fight": mark("Rules fight"),
+    "bloat": mark("Bloat: more rules, a smaller share that helps"),
+    "conflict_variance": mark("The same type goes well, then badly, then well"),
+    "ossification": mark("Ossification: no new rule gets shown"),
+}
 DIGEST_HEADINGS = {
     "TASK": mark("Task"),
     "OUTCOME": mark("Outcome"),
