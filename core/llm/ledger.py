@@ -34,6 +34,7 @@ class Attempt:
     latency_ms: float
     episode_id: str | None = None
     round_number: int | None = None
+    reflection_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ class Ledger:
             "outcome": attempt.outcome.value,
             "episode_id": attempt.episode_id,
             "round_number": attempt.round_number,
+            "reflection_id": attempt.reflection_id,
             "created_at": now,
         }
         with self._database.engine.connect().execution_options(write=True) as connection:
