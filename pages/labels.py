@@ -164,6 +164,21 @@ PURPOSES = {
     "reflect": mark("Reflection"),
     "judge": mark("Judging"),
 }
+OUTCOMES = {
+    "ok": mark("Answered"),
+    "valid": mark("Answered"),
+    "invalid": mark("Not of the shape asked for"),
+    "reask": mark("Answered when asked again"),
+    "repaired": mark("Answered, put right"),
+    "unusable": mark("Not usable"),
+    "empty": mark("Empty"),
+    "rate_limited": mark("Refused for the moment"),
+    "timeout": mark("No answer in time"),
+    "connection_error": mark("No connection"),
+    "server_error": mark("The endpoint broke down"),
+    "unauthorized": mark("Key refused"),
+    "bad_request": mark("Request refused"),
+}
 TROUBLES = {
     "over_fitting": mark("Over-fitting: what is learned does not carry over"),
     "prompt_limit": mark("The prompt keeps hitting its limit"),

@@ -61,19 +61,6 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Served:
-    """One rule of an episode's prompt, as it was served."""
-
-    rule_id: str
-    name: str
-    version: int
-    version_now: int
-    position: int | None
-    disposition: str
-    compliance: str
-
-
-@dataclass(frozen=True)
 class Suspect:
     """A rule whose introduction, edit or retirement falls into a change; ``events`` are (round, kind)."""
 
@@ -110,20 +97,6 @@ def origin(session: Session, rule_id: str) -> Origin | None:
         operation=_operation(written, rule.id) if written else {},
         calls=_calls(session, written.id) if written else (),
     )
-
-
-def served_rules(session: Session, episode_id: str) -> list[Served]:
-    """Return the rules an episode's prompt found: those in it first, in their order."""
-    rows = session.execute(
-        select(
-            col(Rule.id), col(Rule.name), col(RuleUse.rule_version), col(Rule.version), col(RuleUse.position),
-            col(RuleUse.disposition), col(RuleUse.compliance),
-        )
-        .join(RuleUse, col(RuleUse.rule_id) == col(Rule.id))
-        .where(col(RuleUse.episode_id) == episode_id)
-        .order_by(col(RuleUse.position).is_(None), col(RuleUse.position), col(RuleUse.score).desc())
-    )  # fmt: skip
-    return [Served(*row) for row in rows]
 
 
 def explain_change(session: Session, domain: str, metric: str, earlier: int, later: int) -> Explained:

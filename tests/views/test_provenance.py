@@ -11,7 +11,7 @@ from core.effects import Finding
 from core.tables import LedgerEntry, Reflection, RuleEvent
 from core.views.effects import effects_by
 from core.views.flows import rule_flows
-from core.views.provenance import explain_change, origin, served_rules
+from core.views.provenance import explain_change, origin
 from tests.learning.rows import DOMAIN, NOW, a_round, a_rule, a_use, an_episode
 
 
@@ -58,9 +58,6 @@ def test_a_rule_leads_to_its_reflection_its_episodes_and_its_model_calls(databas
     assert found.parents == {"parent": "parent"}
     calls = [(call.attempt, call.outcome, call.cost_usd) for call in found.calls]
     assert calls == [(1, "timeout", 0.0), (2, "valid", 0.02)]
-        (1, "timeout", 0.0),
-        (2, "valid", 0.02),
-    ]
 
 
 def test_a_rule_of_a_person_has_no_reflection(database: Database) -> None:
@@ -70,20 +67,6 @@ def test_a_rule_of_a_person_has_no_reflection(database: Database) -> None:
         found = origin(session, "r")
     assert found is not None
     assert (found.how, found.reflection_id, found.calls) == ("human", "", ())
-
-
-def test_an_episode_tells_which_versions_it_was_served_in_which_order(database: Database) -> None:
-    with database.write() as session:
-        session.add_all([an_episode("e"), a_rule("a", version=4), a_rule("b"), a_rule("c")])
-        session.flush()
-        session.add(a_use("e", "c", disposition="trimmed"))
-        session.add(a_use("e", "b", position=1, compliance="violated"))
-        session.add(a_use("e", "a", position=0, rule_version=2, compliance="complied"))
-    with database.read() as session:
-        rows = served_rules(session, "e")
-    assert [(row.rule_id, row.version, row.version_now, row.position, row.compliance) for row in rows] == [
-        ("a", 2, 4, 0, "complied"), ("b", 1, 1, 1, "violated"), ("c", 1, 1, None, "unjudged"),
-    ]  # fmt: skip
 
 
 def fill_world(database: Database, *, seed: int, harm: float) -> None:
