@@ -38,6 +38,7 @@ def _navigation(app: Context, t: Translator) -> st.Page:
             st.Page("episodes.py", title=t("Episodes"), icon=":material/forum:"),
             st.Page("provenance.py", title=t("Provenance"), icon=":material/account_tree:"),
             st.Page("diagnostics.py", title=t("Diagnostics"), icon=":material/troubleshoot:"),
+            st.Page("spend.py", title=t("Spend"), icon=":material/payments:"),
             st.Page("loop.py", title=t("Loop"), icon=":material/autorenew:"),
         ]
     )

@@ -10,7 +10,7 @@ from core.db import Database
 from core.tables import Rule, SettingOverride
 from tests.pages.conftest import OpenPage
 
-PAGES = ("overview", "review", "library", "preview", "episodes", "provenance", "diagnostics", "loop")
+PAGES = ("overview", "review", "library", "preview", "episodes", "provenance", "diagnostics", "spend", "loop")
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 
 
