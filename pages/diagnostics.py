@@ -45,7 +45,7 @@ def _row(t: Translator, fact: Fact) -> dict[str, str]:
     if fact.unit == "usd":
         value = t.money(figure.value, 4)
     elif fact.unit == "number":
-        value = t.number(figure.value, 1)
+        value = t.number(figure.value, 0 if figure.value == int(figure.value or 0) else 1)
     else:
         value = t.interval(figure.value, figure.low, figure.high, figure.n)
     return {t("Evidence"): plain(t(fact.what, **fact.values)), t("Figure"): value}
