@@ -117,7 +117,9 @@ def by_round(
         hovermode="x unified",
     )
     rounds = {point.round for one in drawn for point in one.points}
-    figure.update_xaxes(title={"text": x_title}, dtick=1 if len(rounds) <= 12 else None, tickformat="d")
+    figure.update_xaxes(
+        title={"text": x_title}, dtick=1 if rounds and max(rounds) - min(rounds) < 12 else None, tickformat="d"
+    )
     figure.update_yaxes(title={"text": y_title}, range=[0, 1] if share else None, rangemode="tozero")
     return figure
 

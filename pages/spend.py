@@ -14,7 +14,7 @@ from pages.context import Context, context, settings_now, translator
 from pages.labels import PURPOSES, label
 from pages.limits import forecast_line, limit_alert, limit_card
 from pages.planner import show_planner
-from pages.widgets import plain, show_notice
+from pages.widgets import show_notice
 
 _Key = TypeVar("_Key", bound=int | str | None)
 
@@ -40,7 +40,7 @@ def _limits(app: Context, t: Translator) -> None:
 def _ratios(app: Context, t: Translator, sums: Spend) -> None:
     with app.database.read() as session:
         units = unit_costs(session)
-    cells = st.columns(5)
+    cells = [*st.columns(3), *st.columns(2)]
     shown: list[tuple[str, UnitCost]] = [
         (t("Per task"), units.task),
         (t("Per success"), units.success),
@@ -99,7 +99,7 @@ def _ledger(t: Translator, sums: Spend) -> None:
     purposes = _named(sums.by_purpose, lambda purpose: label(t, PURPOSES, purpose))
     parts = (
         ("purpose", t("By purpose"), purposes),
-        ("model", t("By model"), _named(sums.by_model, plain)),
+        ("model", t("By model"), sums.by_model),
         ("round", t("By round"), _named(sums.by_round, number)),
         ("day", t("By day (UTC)"), sums.by_day),
     )
