@@ -181,6 +181,11 @@ class BudgetSettings(_Group):
 
     per_day_usd: float | None = Field(10.0, ge=0, description="Hard limit per UTC day; none: no limit.")
     total_usd: float | None = Field(100.0, ge=0, description="Hard limit in total; none: no limit.")
+    soft_share: float = Field(0.8, ge=0, le=1, description="Share of a hard limit from which on pages warn.")
+    round_act_usd: float | None = Field(None, ge=0, description="Planned USD a round for acting; none: no plan.")
+    round_digest_usd: float | None = Field(None, ge=0, description="Planned USD a round for digests; none: no plan.")
+    round_reflect_usd: float | None = Field(None, ge=0, description="Planned USD a round to reflect; none: no plan.")
+    round_judge_usd: float | None = Field(None, ge=0, description="Planned USD a round for judging; none: no plan.")
 
 
 class LoopSettings(_Group):

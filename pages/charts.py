@@ -1,6 +1,6 @@
 """Charts of a metric by round: told apart by line style and marker as well as by colour."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -26,6 +26,47 @@ class Series:
     banded: bool = True
 
 
+STATE_COLORS = {
+    "active": "46, 139, 87",
+    "probation": "224, 122, 31",
+    "candidate": "60, 120, 200",
+    "archived": "140, 140, 150",
+}
+
+
+def stacked(rounds: Sequence[int], counts: Mapping[str, tuple[str, Sequence[int]]], *, x_title: str) -> go.Figure:
+    """Draw how many rules are in each state, one on top of the other.
+
+    Args:
+        rounds: the horizontal axis.
+        counts: state -> (its name, one count a round).
+        x_title: label of the horizontal axis.
+    """
+    figure = go.Figure()
+    for state, (name, values) in counts.items():
+        color = STATE_COLORS[state]
+        figure.add_trace(
+            go.Scatter(
+                x=list(rounds),
+                y=list(values),
+                name=name,
+                stackgroup="rules",
+                mode="lines",
+                line={"color": f"rgb({color})", "width": 1},
+                fillcolor=f"rgba({color}, 0.5)",
+            )
+        )
+    figure.update_layout(
+        height=300,
+        margin={"l": 8, "r": 8, "t": 40, "b": 8},
+        hovermode="x unified",
+        legend={"orientation": "h", "yanchor": "top", "y": 1, "yref": "container", "x": 0, "xref": "container"},
+    )
+    figure.update_xaxes(title={"text": x_title}, tickformat="d")
+    figure.update_yaxes(rangemode="tozero")
+    return figure
+
+
 _LOOKS = {
     "after": ("27, 154, 170", "solid", "circle"),
     "empty": ("224, 122, 31", "dash", "square"),
@@ -33,7 +74,17 @@ _LOOKS = {
 }
 
 
-def by_round(series: Sequence[Series], *, x_title: str, y_title: str, share: bool) -> go.Figure:
+@dataclass(frozen=True)
+class Mark:
+    """Something that happened in a round: a triangle on the time axis, with ``text`` when pointed at."""
+
+    round: int
+    text: str
+
+
+def by_round(
+    series: Sequence[Series], *, x_title: str, y_title: str, share: bool, marks: Sequence[Mark] = ()
+) -> go.Figure:
     """Draw lines with interval bands.
 
     Args:
@@ -41,6 +92,7 @@ def by_round(series: Sequence[Series], *, x_title: str, y_title: str, share: boo
         x_title: label of the horizontal axis, rounds.
         y_title: label of the vertical axis.
         share: the values are shares, so the axis runs from 0 to 1.
+        marks: rounds to be marked on the time axis.
     """
     figure = go.Figure()
     drawn = [one for one in series if one.points]
@@ -49,6 +101,8 @@ def by_round(series: Sequence[Series], *, x_title: str, y_title: str, share: boo
             figure.add_trace(_band(one))
     for one in drawn:
         figure.add_trace(_line(one))
+    if drawn and marks:
+        figure.add_trace(_marks(marks))
     figure.update_layout(
         height=300,
         margin={"l": 8, "r": 8, "t": 40, "b": 8},
@@ -63,9 +117,24 @@ def by_round(series: Sequence[Series], *, x_title: str, y_title: str, share: boo
         hovermode="x unified",
     )
     rounds = {point.round for one in drawn for point in one.points}
-    figure.update_xaxes(title={"text": x_title}, dtick=1 if len(rounds) <= 12 else None, tickformat="d")
+    figure.update_xaxes(
+        title={"text": x_title}, dtick=1 if rounds and max(rounds) - min(rounds) < 12 else None, tickformat="d"
+    )
     figure.update_yaxes(title={"text": y_title}, range=[0, 1] if share else None, rangemode="tozero")
     return figure
+
+
+def _marks(marks: Sequence[Mark]) -> go.Scatter:
+    return go.Scatter(
+        x=[mark.round for mark in marks],
+        y=[0.0] * len(marks),
+        mode="markers",
+        marker={"symbol": "triangle-up", "size": 11, "color": "rgb(150, 90, 200)"},
+        text=[mark.text for mark in marks],
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+        cliponaxis=False,
+    )
 
 
 def _band(one: Series) -> go.Scatter:

@@ -10,7 +10,7 @@ from core.i18n import Translator
 from core.views.conflicts import ConflictItem, Side
 from core.views.firings import Firing
 from pages.labels import DETECTORS, FIELDS, GRADE_LOOKS, GRADES, label
-from pages.rule_effects import effect_text
+from pages.rule_effects import effect_said
 from pages.widgets import badge, episode_link, plain, rule_badges, rule_figures, rule_link
 
 _COMPARED = ("condition", "action", "exclusion")
@@ -74,7 +74,7 @@ def _record(t: Translator, side: Side) -> str:
 
 
 def _effect(t: Translator, effect: Effect) -> str:
-    said = effect_text(t, effect)
+    said = effect_said(t, effect)
     return t("too few to tell ({counts})", counts=said) if effect.finding == Finding.TOO_FEW else said
 
 

@@ -1,12 +1,12 @@
 """The four health metrics of Overview: cards of the newest round, and a chart by round with its table."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
 from core.i18n import TOO_FEW, Translator
 from core.views.health import METRICS, HealthRow
-from pages.charts import Point, Series, by_round
+from pages.charts import Mark, Point, Series, by_round
 from pages.labels import ARMS, label
 from pages.labels import METRICS as METRIC_NAMES
 
@@ -22,12 +22,12 @@ def health_cards(t: Translator, rows: list[HealthRow]) -> None:
             _card(t, metric, rows)
 
 
-def health_charts(t: Translator, rows: list[HealthRow]) -> None:
-    """Show each metric by round."""
+def health_charts(t: Translator, rows: list[HealthRow], marks: Sequence[Mark]) -> None:
+    """Show each metric by round, with the rounds that changed the library marked."""
     for pair in (METRICS[:2], METRICS[2:]):
         for metric, cell in zip(pair, st.columns(2), strict=True):
             with cell.container(border=True):
-                _chart(t, metric, rows)
+                _chart(t, metric, rows, marks)
 
 
 def _card(t: Translator, metric: str, rows: list[HealthRow]) -> None:
@@ -63,7 +63,7 @@ def _help(t: Translator, metric: str) -> str:
     }[metric]
 
 
-def _chart(t: Translator, metric: str, rows: list[HealthRow]) -> None:
+def _chart(t: Translator, metric: str, rows: list[HealthRow], marks: Sequence[Mark]) -> None:
     name = label(t, METRIC_NAMES, metric)
     st.subheader(t("{metric} by round", metric=name), anchor=False)
     series = [
@@ -74,8 +74,13 @@ def _chart(t: Translator, metric: str, rows: list[HealthRow]) -> None:
     if not drawn:
         st.caption(t("Nothing measured yet. The first round fills this chart."))
         return
-    st.caption(t("Held-out tasks with the library and without; dotted: training tasks. Bands: 95 % intervals."))
-    figure = by_round(drawn, x_title=t("Round"), y_title=name, share=metric in _RATES)
+    st.caption(
+        t(
+            "Held-out tasks with the library and without; dotted: training tasks. Bands: 95 % intervals. Triangles: "
+            "rounds that changed the library."
+        )
+    )
+    figure = by_round(drawn, x_title=t("Round"), y_title=name, share=metric in _RATES, marks=marks)
     st.plotly_chart(
         figure,
         key=f"overview_chart_{metric}",

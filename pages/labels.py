@@ -161,6 +161,33 @@ PURPOSES = {
     "reflect": mark("Reflection"),
     "judge": mark("Judging"),
 }
+OUTCOMES = {
+    "ok": mark("Answered"),
+    "valid": mark("Answered"),
+    "invalid": mark("Not of the shape asked for"),
+    "reask": mark("Answered when asked again"),
+    "repaired": mark("Answered, put right"),
+    "unusable": mark("Not usable"),
+    "empty": mark("Empty"),
+    "rate_limited": mark("Refused for the moment"),
+    "timeout": mark("No answer in time"),
+    "connection_error": mark("No connection"),
+    "server_error": mark("The endpoint broke down"),
+    "unauthorized": mark("Key refused"),
+    "bad_request": mark("Request refused"),
+}
+TROUBLES = {
+    "over_fitting": mark("Over-fitting: what is learned does not carry over"),
+    "prompt_limit": mark("The prompt keeps hitting its limit"),
+    "ignored_rules": mark("Rules are not followed"),
+    "empty_talk": mark("Reflection is empty talk"),
+    "over_plan": mark("Spend is over plan"),
+    "failing_type": mark("The same type keeps failing"),
+    "rules_fight": mark("Rules fight"),
+    "bloat": mark("Bloat: more rules, a smaller share that helps"),
+    "conflict_variance": mark("The same type goes well, then badly, then well"),
+    "ossification": mark("Ossification: no new rule gets shown"),
+}
 DIGEST_HEADINGS = {
     "TASK": mark("Task"),
     "OUTCOME": mark("Outcome"),

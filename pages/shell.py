@@ -42,6 +42,9 @@ def _navigation(app: Context, t: Translator) -> st.Page:
         st.Page("library.py", title=t("Library"), icon=":material/library_books:"),
         st.Page("preview.py", title=t("Preview"), icon=":material/preview:"),
         st.Page("episodes.py", title=t("Episodes"), icon=":material/forum:"),
+        st.Page("provenance.py", title=t("Provenance"), icon=":material/account_tree:"),
+        st.Page("diagnostics.py", title=t("Diagnostics"), icon=":material/troubleshoot:"),
+        st.Page("spend.py", title=t("Spend"), icon=":material/payments:"),
         st.Page("loop.py", title=t("Loop"), icon=":material/autorenew:"),
         st.Page("audit.py", title=t("Audit"), icon=":material/history:"),
     ]

@@ -17,7 +17,7 @@ FUNCTION_LINES = 60
 
 LAYERS = (
     ("core", "core.clock", "core.errors", "core.ids", "core.text"),
-    ("core.differences", "core.effects", "core.statistics"),
+    ("core.attribution", "core.differences", "core.effects", "core.statistics"),
     ("core.settings", "core.i18n", "core.packaged_e5"),
     ("core.planning", "core.tables"),
     ("core.audit", "core.control", "core.db", "core.migrations"),

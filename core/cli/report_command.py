@@ -1,6 +1,9 @@
 """``report``: health, gain, spend and the library's state."""
 
 import json
+from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,9 +16,16 @@ if TYPE_CHECKING:
     from core.i18n import Translator
 
 
+_Day = partial(typer.Option, formats=["%Y-%m-%d"])
+
+
 def report_command(
     database: DatabaseOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write one HTML page that needs nothing else.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write the four health metrics as CSV.")] = None,
+    since: Annotated[datetime | None, _Day(help="First day of the HTML page and the CSV, UTC.")] = None,
+    until: Annotated[datetime | None, _Day(help="Last day of them.")] = None,
 ) -> None:
     """Show how the agent does, what the library gains, and what it cost.
 
@@ -26,7 +36,12 @@ def report_command(
     python -m core report
 
     python -m core report --json > figures.json
+
+    python -m core report --html march.html --since 2026-03-01 --until 2026-03-31
     """
+    if html is not None or csv is not None:
+        _write_files(database, html, csv, since, until)
+        return
     from core.cli.edge import opened, settings_for, translator
     from core.clock import utc_now
     from core.views.report import report
@@ -55,6 +70,31 @@ def report_command(
             rounds=t.number(figures["rounds"]),
         )
     )
+
+
+def _write_files(
+    database: str | None, html: Path | None, csv: Path | None, since: datetime | None, until: datetime | None
+) -> None:
+    from core.cli.edge import opened, settings_for, translator
+    from core.cli.report_files import health_csv, html_page
+    from core.clock import utc_now
+    from core.errors import UserError
+    from core.views.period import Period, period_figures
+
+    if since is not None and until is not None and until < since:
+        raise UserError("The last day, {until}, is before the first, {since}.", since=since.date(), until=until.date())
+    period = Period(since and since.date(), until and until.date())
+    t = translator()
+    with opened(settings_for(database)) as store, store.read() as session:
+        figures = period_figures(session, period, now=utc_now())
+    for path, text in ((html, html_page(t, figures)), (csv, health_csv(figures.health))):
+        if path is None:
+            continue
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UserError("{path} cannot be written: {problem}", path=path, problem=error.strerror) from error
+        typer.echo(t("Written: {path}", path=path))
 
 
 def gain_line(t: "Translator", gain: "Mapping[str, Any] | None") -> str:

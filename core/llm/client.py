@@ -42,6 +42,7 @@ class CallContext:
     purpose: Purpose
     episode_id: str | None = None
     round_number: int | None = None
+    reflection_id: str | None = None
 
 
 @dataclass
@@ -256,6 +257,7 @@ class ModelClient:
                 latency_ms=latency_ms,
                 episode_id=context.episode_id,
                 round_number=context.round_number,
+                reflection_id=context.reflection_id,
             )
         )
 

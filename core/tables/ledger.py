@@ -52,4 +52,5 @@ class LedgerEntry(SQLModel, table=True):
     outcome: str = Field(description="One of Outcome.")
     episode_id: str | None = None
     round_number: int | None = None
+    reflection_id: str | None = Field(default=None, index=True, description="Made for this reflection.")
     created_at: datetime = Field(sa_type=UtcDateTime)

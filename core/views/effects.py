@@ -6,9 +6,9 @@ Reads sums only: no episode is loaded, whatever their number.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, Subquery, case, func, literal, select
+from sqlalchemy import ColumnElement, Select, Subquery, case, func, literal, literal_column, select
 from sqlmodel import Session, col
 
 from core.effects import Effect, Sums, effect
@@ -16,6 +16,8 @@ from core.i18n import TOO_FEW
 from core.statistics import EMPTY, Interval, wilson
 from core.tables import Episode, Rule, RuleUse
 from core.views.health import METRICS
+
+Split = Literal["round", "type"]
 
 _SHARES = frozenset(METRICS) - {"mean_turns"}
 
@@ -63,6 +65,15 @@ def effects_by_rule(
     }
 
 
+def effects_by(session: Session, rule_id: str, metric: str, split: Split) -> dict[int | str, Effect]:
+    """Return a rule's effect on one metric by round or by task type, in their order."""
+    column: ColumnElement[Any] = literal_column("episode.round_number" if split == "round" else "episode.task_type")
+    found: dict[int | str, list[Sums]] = {}
+    for _, side, propensity, *figures, key in session.execute(_query(metric, [rule_id], column)):
+        found.setdefault(key, []).append(Sums(bool(side), propensity, *(float(figure) for figure in figures)))
+    return {key: effect(sums, share=metric in _SHARES, min_n=TOO_FEW) for key, sums in found.items()}
+
+
 def _sums(
     session: Session, metrics: Iterable[str], rule_ids: list[str], among: Sequence[str] | None = None
 ) -> dict[str, dict[str, list[Sums]]]:
@@ -71,28 +82,34 @@ def _sums(
     An episode that lost the whole library tells nothing about one rule: the others were missing too.
     """
     found: dict[str, dict[str, list[Sums]]] = {rule_id: {metric: [] for metric in metrics} for rule_id in rule_ids}
-    kept = case((col(RuleUse.disposition) == "left_out", 0), else_=1)
-    place = (col(RuleUse.rule_id), kept, col(RuleUse.propensity))
-    totals = _compliance_totals(rule_ids)
     for metric in metrics:
-        x, d = _parts(metric, totals)
-        query = (
-            select(*place, func.count(), func.sum(x), func.sum(d), func.sum(x * x), func.sum(d * d), func.sum(x * d))
-            .join(Episode, col(Episode.id) == col(RuleUse.episode_id))
-            .where(
-                col(RuleUse.rule_id).in_(rule_ids),
-                col(Episode.arm) == "learn",
-                col(Episode.library_left_out).is_(False),
-            )
-            .group_by(*place)
-        )
+        query = _query(metric, rule_ids)
         if among is not None:
             query = query.where(col(Episode.id).in_(among))
-        if metric == "compliance_rate":
-            query = query.join(totals, totals.c.episode_id == col(Episode.id))
         for rule_id, side, propensity, *figures in session.execute(query):
             found[rule_id][metric].append(Sums(bool(side), propensity, *(float(figure) for figure in figures)))
     return found
+
+
+def _query(metric: str, rule_ids: list[str], *split: ColumnElement[Any]) -> Select[Any]:
+    """Add up by rule, side and probability, and by what else is asked for."""
+    kept = case((col(RuleUse.disposition) == "left_out", 0), else_=1)
+    place = (col(RuleUse.rule_id), kept, col(RuleUse.propensity))
+    totals = _compliance_totals(rule_ids)
+    x, d = _parts(metric, totals)
+    sums = (func.count(), func.sum(x), func.sum(d), func.sum(x * x), func.sum(d * d), func.sum(x * d))
+    query = (
+        select(*place, *sums, *split)
+        .join(Episode, col(Episode.id) == col(RuleUse.episode_id))
+        .where(
+            col(RuleUse.rule_id).in_(rule_ids),
+            col(Episode.arm) == "learn",
+            col(Episode.library_left_out).is_(False),
+        )
+        .group_by(*place, *split)
+        .order_by(*split)
+    )
+    return query.join(totals, totals.c.episode_id == col(Episode.id)) if metric == "compliance_rate" else query
 
 
 def _parts(metric: str, totals: Subquery) -> tuple[ColumnElement[Any], ColumnElement[Any]]:

@@ -10,7 +10,9 @@ from core.db import Database
 from core.tables import Rule, SettingOverride
 from tests.pages.conftest import OpenPage
 
-PAGES = ("overview", "review", "conflicts", "library", "preview", "episodes", "loop")
+PAGES = (
+    "overview", "review", "conflicts", "library", "preview", "episodes", "provenance", "diagnostics", "spend", "loop",
+)  # fmt: skip
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 
 
