@@ -5,7 +5,7 @@ import streamlit as st
 from core.i18n import Translator
 from core.views.health import Gain, gain, health_rows, shrinking_gain
 from core.views.library import STATES, LibraryCounts, library_counts
-from core.views.review import queue
+from core.views.review_queue import queue
 from core.views.spend import Spend, spend
 from pages.context import Context, context, settings_now, translator
 from pages.health import health_cards, health_charts

@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.errors import UserError
 from core.i18n import LANGUAGES, Translator
-from core.views.review import queue
+from core.views.review_queue import queue
 from pages.context import Context, context, keep_language, translator, visitor_language
 
 

@@ -11,6 +11,7 @@ from core import curation
 from core.errors import UserError
 from core.i18n import TOO_FEW, Translator
 from core.people.names import ACTION_NAMES
+from core.people.permissions import Action
 from core.views.library import RuleRow
 from core.views.review import DigestCard
 from core.views.undo import OwnAction, entries_since, newest_entry, own_action
@@ -102,7 +103,7 @@ def take_back(t: Translator, entries: tuple[int, ...]) -> None:
 
 
 def _told(t: Translator, one: OwnAction) -> str:
-    values = {"action": label(t, ACTION_NAMES, one.action), "name": plain(one.name)}
+    values = {"action": t(ACTION_NAMES[Action(one.action)]), "name": plain(one.name)}
     return t("Undone: {action} – {name}", **values) if one.taken_back else t("Done again: {action} – {name}", **values)
 
 

@@ -18,15 +18,14 @@ from core.learning.shortening import checked
 from core.llm.client import CallContext
 from core.rules.conflict_records import close_gone_conflicts, record_conflicts
 from core.rules.conflicts import ConflictFinding
-from core.rules.duplicates import Statistics, merged_statistics
 from core.rules.judging import judge_conflicts, judge_equivalence
-from core.rules.kinship import merged_from
-from core.rules.library import VOTED, Change, create_rule, edit_rule, get_rule, move_rule, rules_in
+from core.rules.library import VOTED, Change, create_rule, edit_rule, get_rule, rules_in
 from core.rules.lifecycle import Cause, State
+from core.rules.merging import Behind, merge_rules
 from core.rules.neighbours import Neighbours, compare_with
 from core.rules.quality import Finding
 from core.rules.wording import rule_text
-from core.tables import Proposal, Refusal, Rule, RuleEvent, RuleUse
+from core.tables import Proposal, Refusal, Rule, RuleEvent
 from core.tables.rules import RuleContent
 
 _LIVE = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
@@ -206,22 +205,8 @@ class Intake:
 
         def effect(session: Session) -> dict[str, Any]:
             current = [get_rule(session, parent.id, parent.version) for parent in parents]
-            rule = create_rule(
-                session,
-                draft,
-                self.change,
-                origin="merge",
-                id=self._rule_id(source),
-                parents=[parent.id for parent in current],
-                evidence=_union(*[parent.evidence for parent in current], source.evidence),
-                lineage=_union(*[parent.lineage for parent in current], source.lineage),
-                last_verified_at=max((p.last_verified_at for p in current if p.last_verified_at), default=None),
-                last_retrieved_round=max(p.last_retrieved_round or 0 for p in current) or None,
-                **_added_up(session, current).__dict__,
-            )
-            for parent in current:
-                why = self.change.because("Merged into “{name}”", name=rule.name)
-                move_rule(session, parent, State.ARCHIVED, Cause.MERGED, why, merged_into=rule.id)
+            behind = Behind(source.evidence, source.lineage)
+            rule = merge_rules(session, current, draft, self.change, behind, id=self._rule_id(source))
             record_conflicts(session, rule, conflicts, self.change)
             return _entry("merged", rule.id)
 
@@ -307,29 +292,6 @@ class Intake:
 
 def _texts(rule: RuleContent) -> dict[str, Any]:
     return {name: getattr(rule, name) for name in (*_TEXT, "domain")}
-
-
-def _added_up(session: Session, rules: Sequence[Rule]) -> Statistics:
-    total = Statistics(0, 0, 0.0)
-    for rule in rules:
-        total = merged_statistics(total, Statistics(rule.n_used, rule.n_success, rule.avg_delta, rule.verified))
-    # Rules that say the same are often in one prompt, and verified successes are of different episodes.
-    apart = max(total.verified - _verified_together(session, rules), *(rule.verified for rule in rules), 0)
-    return replace(total, verified=apart)
-
-
-def _verified_together(session: Session, rules: Sequence[Rule]) -> int:
-    """Return how often adding up counts an episode again in which several of the rules were verified."""
-    episodes: list[set[str]] = []
-    for rule in rules:
-        family = {rule.id} | merged_from(session, [rule.id])
-        uses = select(RuleUse.episode_id).where(col(RuleUse.rule_id).in_(family), col(RuleUse.verified).is_(True))
-        episodes.append(set(session.exec(uses)))
-    return sum(map(len, episodes)) - len(set().union(*episodes))
-
-
-def _union(*lists: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(item for items in lists for item in items))
 
 
 def _entry(result: str, rule_id: str) -> dict[str, Any]:

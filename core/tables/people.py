@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON
+from sqlalchemy import JSON, Index
 from sqlmodel import Field, SQLModel
 
 from core.tables.columns import UtcDateTime
@@ -40,6 +40,7 @@ class AuditEntry(SQLModel, table=True):
     """One action of a person. Append-only; ``digest`` covers the row and the digest before it."""
 
     __tablename__ = "audit_entry"
+    __table_args__ = (Index("ix_audit_entry_actor", "actor", "id"),)
 
     id: int | None = Field(default=None, primary_key=True)
     actor: str

@@ -18,12 +18,17 @@ from core.rules.conflict_records import record_conflicts
 from core.rules.conflicts import ConflictFinding
 from core.rules.library import SYSTEM, Change, create_rule, get_rule, move_rule
 from core.rules.lifecycle import Cause, State
-from core.settings import Settings
+from core.rules.policies import Decision, PolicyTerms
+from core.settings import ReviewSettings, Settings
 from core.tables import (
+    Approval,
+    Assignment,
     AuditEntry,
     Conflict,
+    EvidenceWish,
     LoopControl,
     Person,
+    Policy,
     Proposal,
     Refusal,
     Round,
@@ -37,7 +42,11 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SETTINGS = Settings(_env_file=None)
 BY_LOOP = Change(SYSTEM, lambda: NOW, round_number=1)
 WHO: dict[str, Any] = {"actor": "ada", "clock": lambda: NOW}
-TABLES: tuple[type[SQLModel], ...] = (Rule, Conflict, Proposal, Refusal, SettingOverride, LoopControl)
+TWO_EYES = Settings(_env_file=None, review=ReviewSettings(second_opinion="desk"))
+TABLES: tuple[type[SQLModel], ...] = (
+    *(Rule, Conflict, Proposal, Refusal, SettingOverride, LoopControl),
+    *(Approval, Assignment, EvidenceWish, Policy),
+)
 
 
 def draft(condition: str, action: str) -> RuleContent:
@@ -92,6 +101,18 @@ def conflict_id(database: Database) -> str:
         return session.exec(select(Conflict.id)).one()
 
 
+def assign_with_accounts(database: Database, **values: Any) -> None:
+    with database.write() as session:
+        set_sign_in_needed(session, lambda: NOW, needed=True)
+        for email in ("ada", "bob"):
+            invite(session, email, "expert")
+    curation.assign(database, **values)
+
+
+def invite(session: Session, email: str, *roles: str, active: bool = True) -> None:
+    session.add(Person(email=email, roles=list(roles), active=active, invited_by="root", created_at=NOW))
+
+
 ACTS: dict[str, Callable[[Database], object]] = {
     "approve": lambda d: curation.approve(d, rule_id="c", version=1, settings=SETTINGS, **WHO),
     "activate": lambda d: curation.approve(d, rule_id="c", version=1, settings=SETTINGS, activate=True, **WHO),
@@ -99,6 +120,14 @@ ACTS: dict[str, Callable[[Database], object]] = {
         d, rule_id="c", version=1, content={"condition": "a log volume has no room"}, settings=SETTINGS, **WHO
     ),
     "refuse": lambda d: curation.refuse(d, rule_id="c", version=1, reason="no", **WHO),
+    "ask_evidence": lambda d: curation.ask_for_evidence(d, rule_id="c", version=1, unit="verified", count=3, **WHO),
+    "bulk_approve": lambda d: curation.approve_many(d, versions={"c": 1, "m": 1}, settings=SETTINGS, **WHO),
+    "bulk_refuse": lambda d: curation.refuse_many(d, versions={"c": 1, "m": 1}, reason="no", **WHO),
+    "first_opinion": lambda d: curation.approve(d, rule_id="c", version=1, settings=TWO_EYES, **WHO),
+    "assign": lambda d: assign_with_accounts(d, item_id="c", person="bob", **WHO),
+    "set_policies": lambda d: curation.set_policies(
+        d, policies=[PolicyTerms("handbook", "", 0.8, 1.0, Decision.APPROVE)], seen=[], **WHO
+    ),
     "archive": lambda d: curation.archive(d, rule_id="a", version=2, reason="old", **WHO),
     "restore": lambda d: curation.restore(d, rule_id="x", version=3, reason="true after all", **WHO),
     "unmerge": lambda d: curation.unmerge(d, rule_id="m", version=1, reason="differ", **WHO),
@@ -177,10 +206,6 @@ def test_an_action_older_than_the_record_of_changes_cannot_be_undone(database: D
         session.add(entry)
     with pytest.raises(UserError, match="before actions could be undone"):
         curation.undo(database, entry_id=1, **WHO)
-
-
-def invite(session: Session, email: str, *roles: str, active: bool = True) -> None:
-    session.add(Person(email=email, roles=list(roles), active=active, invited_by="root", created_at=NOW))
 
 
 def test_only_who_did_it_or_an_administrator_undoes_and_only_with_the_right_to_do_it(database: Database) -> None:
