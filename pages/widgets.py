@@ -43,18 +43,22 @@ def badge(t: Translator, names: Mapping[str, str], looks: Mapping[str, tuple[str
     st.badge(label(t, names, value), icon=icon, color=color)  # type: ignore[arg-type]
 
 
-def perform(t: Translator, action: Callable[[], object], done: str) -> None:
-    """Do what a person asked, say so and show the page anew; or say why not and keep what was typed."""
+def perform(t: Translator, action: Callable[[], object], done: str | Callable[[object], str]) -> None:
+    """Do what a person asked, say so and show the page anew; or say why not and keep what was typed.
+
+    ``done`` is what to say, or makes it from what the action returned.
+    """
     app, name = context(), actor()
     with app.database.read() as session:
         before = newest_entry(session, name)
     try:
-        action()
+        result = action()
     except UserError as error:
         st.error(t.error(error), icon=":material/error:")
         return
+    told = done if isinstance(done, str) else done(result)
     with app.database.read() as session:
-        st.session_state[_NOTICE] = _Notice(done, entries_since(session, name, before))
+        st.session_state[_NOTICE] = _Notice(told, entries_since(session, name, before))
     st.rerun()
 
 

@@ -97,8 +97,7 @@ def queue(
         offset: rows to skip.
     """
     parts = _waiting(session, wanted, actor)
-    total = sum(session.execute(part.with_only_columns(func.count(), maintain_column_froms=True)).scalar_one()
-                for part in parts)  # fmt: skip
+    total = _count(session, parts)
     return Page(_read(session, parts, now, limit, offset), total)
 
 
@@ -122,16 +121,16 @@ def next_item(
         step: 1 for the next one, -1 for the one before; both go round at the ends.
     """
     parts = [
-        part.outerjoin(Claim, Claim.item_id == _id(part))
-        .outerjoin(Assignment, Assignment.item_id == _id(part))
+        part.outerjoin(Claim, col(Claim.item_id) == _id(part))
+        .outerjoin(Assignment, col(Assignment.item_id) == _id(part))
         .where(
-            or_(col(Claim.item_id).is_(None), Claim.holder == actor, col(Claim.until) <= now),
-            or_(col(Assignment.item_id).is_(None), Assignment.person == actor),
+            or_(col(Claim.item_id).is_(None), col(Claim.holder) == actor, col(Claim.until) <= now),
+            or_(col(Assignment.item_id).is_(None), col(Assignment.person) == actor),
         )
         for part in _waiting(session, wanted, actor)
     ]
     if after is None:
-        held = [part.where(Claim.holder == actor, col(Claim.until) > now) for part in parts]
+        held = [part.where(col(Claim.holder) == actor, col(Claim.until) > now) for part in parts]
         return next(iter(_read(session, held, now, 1, 0)), None) or next(iter(_read(session, parts, now, 1, 0)), None)
     beyond = [part.where(_beyond(part, after, step)) for part in parts]
     found = _read(session, beyond, now, 1, 0, step=step) or _read(session, parts, now, 1, 0, step=step)
@@ -147,8 +146,7 @@ def find_item(session: Session, item_id: str, wanted: QueueFilter, *, actor: str
 def place_of(session: Session, item: QueueItem, wanted: QueueFilter, *, actor: str) -> int:
     """Return how many items come before one in the queue."""
     parts = [part.where(_beyond(part, item, -1)) for part in _waiting(session, wanted, actor)]
-    return sum(session.execute(part.with_only_columns(func.count(), maintain_column_froms=True)).scalar_one()
-               for part in parts)  # fmt: skip
+    return _count(session, parts)
 
 
 def queue_choices(session: Session) -> QueueChoices:
@@ -163,6 +161,11 @@ def parked_count(session: Session) -> int:
     """Count the candidates that are out of the queue until there is more evidence."""
     parked = select(func.count()).select_from(Rule).where(*_is_waiting_rule(), _is_parked(session))
     return session.exec(parked).one()
+
+
+def _count(session: Session, parts: list[Columns]) -> int:
+    counts = [part.with_only_columns(func.count(), maintain_column_froms=True) for part in parts]
+    return sum(int(session.execute(one).scalar_one()) for one in counts)
 
 
 def _read(
@@ -185,12 +188,12 @@ def _read(
     }
     assigned = select(Assignment.item_id, Assignment.person).where(col(Assignment.item_id).in_(ids))
     people = dict(session.exec(assigned).all())
-    return tuple(QueueItem(*row, claims.get(row.id), people.get(row.id)) for row in found)
+    return tuple(QueueItem(*tuple(row), claimed_by=claims.get(row.id), assigned_to=people.get(row.id)) for row in found)
 
 
 def _waiting(session: Session, wanted: QueueFilter, actor: str) -> list[Columns]:
     """Return the two queries whose rows wait: candidates, and proposals (not where candidates are filtered)."""
-    rules: Columns = select_columns(
+    rules: Any = select_columns(
         literal("rule").label("kind"),
         col(Rule.id),
         col(Rule.name),
@@ -201,7 +204,7 @@ def _waiting(session: Session, wanted: QueueFilter, actor: str) -> list[Columns]
     ).where(*_is_waiting_rule())
     parked = _is_parked(session)
     rules = rules.where(parked if wanted.parked else ~parked)
-    proposals: Columns = (
+    proposals: Any = (
         select_columns(
             literal("proposal").label("kind"),
             col(Proposal.id),
@@ -228,7 +231,7 @@ def _filtered(session: Session, part: Columns, wanted: QueueFilter, actor: str) 
     if (wanted.min_confidence, wanted.max_confidence) != (0.0, 1.0):
         part = part.where(col(Rule.confidence).between(wanted.min_confidence, wanted.max_confidence))
     if wanted.mine:
-        part = part.where(exists().where(Assignment.item_id == _id(part), Assignment.person == actor))
+        part = part.where(exists().where(col(Assignment.item_id) == _id(part), col(Assignment.person) == actor))
     approved = _approved_by(session, actor)
     return part.where(_id(part).not_in(approved)) if approved else part
 
@@ -240,17 +243,19 @@ def _is_waiting_rule() -> tuple[ColumnElement[bool], ...]:
 def _is_parked(session: Session) -> ColumnElement[bool]:
     latest = session.exec(select(func.max(Round.number))).one() or 0
     return exists().where(
-        EvidenceWish.rule_id == Rule.id,
+        col(EvidenceWish.rule_id) == col(Rule.id),
         or_(col(EvidenceWish.until_verified) > col(Rule.verified), col(EvidenceWish.until_round) > latest),
     )
 
 
 def _ruled(session: Session) -> ColumnElement[str]:
     """Return what a policy says about a rule, as SQL; '' for nothing, and in a conflict."""
-    disputed = exists().where(Conflict.status == "open", or_(Conflict.rule_a == Rule.id, Conflict.rule_b == Rule.id))
+    disputed = exists().where(
+        col(Conflict.status) == "open", or_(col(Conflict.rule_a) == col(Rule.id), col(Conflict.rule_b) == col(Rule.id))
+    )
     whens: list[Any] = [(disputed, "")]
     for one in stored_policies(session):
-        fits = [col(Rule.confidence).between(one.min_confidence, one.max_confidence)]
+        fits: list[ColumnElement[bool]] = [col(Rule.confidence).between(one.min_confidence, one.max_confidence)]
         fits += [col(Rule.origin) == one.origin] if one.origin else []
         fits += [col(Rule.domain) == one.domain] if one.domain else []
         whens.append((and_(*fits), one.decision.value))

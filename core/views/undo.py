@@ -9,6 +9,18 @@ from core.people.permissions import Action
 from core.tables import AuditEntry, Proposal, Rule, Undone
 
 UNDO = Action.UNDO.value
+_DECISIONS = tuple(
+    action.value
+    for action in (
+        Action.APPROVE,
+        Action.EDIT_AND_APPROVE,
+        Action.REFUSE,
+        Action.MERGE_INTO,
+        Action.ASK_EVIDENCE,
+        Action.ACCEPT_PROPOSAL,
+        Action.REFUSE_PROPOSAL,
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -18,12 +30,14 @@ class OwnAction:
     Attributes:
         entry_id: the entry.
         action: what was done; of an undo, what it took back (or brought back, if that was an undo itself).
-        name: what it was done to: a rule's name, else the object's id.
+        object_id: what it was done to.
+        name: of that: a rule's name, else the id.
         taken_back: the entry's effect is that the action is not done any more.
     """
 
     entry_id: int
     action: str
+    object_id: str
     name: str
     taken_back: bool
 
@@ -67,11 +81,28 @@ def last_action(session: Session, actor: str) -> OwnAction | None:
     return None if entry is None else _own_action(session, entry)
 
 
+def decided_since(session: Session, actor: str, entry_id: int) -> int:
+    """Count somebody's decisions in Review after an entry of the trail, without those that were undone."""
+    query = (
+        select(func.count())
+        .select_from(AuditEntry)
+        .outerjoin(Undone, col(Undone.entry_id) == col(AuditEntry.id))
+        .where(
+            AuditEntry.actor == actor,
+            col(AuditEntry.id) > entry_id,
+            col(AuditEntry.action).in_(_DECISIONS),
+            col(Undone.entry_id).is_(None),
+        )
+    )
+    return session.exec(query).one()
+
+
 def _own_action(session: Session, entry: AuditEntry) -> OwnAction:
     first, taken_back = entry, False
     while first.action == UNDO:
         first, taken_back = session.get_one(AuditEntry, int(first.object_id)), not taken_back
-    return OwnAction(entry.id or 0, first.action, _name(session, first.object_kind, first.object_id), taken_back)
+    name = _name(session, first.object_kind, first.object_id)
+    return OwnAction(entry.id or 0, first.action, first.object_id, name, taken_back)
 
 
 def _name(session: Session, kind: str, object_id: str) -> str:
