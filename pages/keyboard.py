@@ -1,27 +1,40 @@
-"""What Streamlit's shortcuts cannot do: the key "?", and putting the cursor into the field that a key opened."""
+"""What Streamlit's shortcuts cannot do: "?", Ctrl+Enter within a field, and the cursor in the field a key opened."""
 
 import streamlit as st
 
 _NAME = "rulewright_keyboard"
 _SCRIPT = """
 const focused = new Set();
+const typing = (element) => element.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName);
+
+// The field may be drawn later than this component.
+function focus(key, turn, tries) {
+  if (focused.has(turn)) return;
+  const field = document.querySelector(`.st-key-${CSS.escape(key)} :is(input, textarea)`);
+  if (field) {
+    focused.add(turn);
+    field.focus();
+  } else if (tries > 0) {
+    setTimeout(() => focus(key, turn, tries - 1), 100);
+  }
+}
+
+// A shortcut would send the form without the field that still has the cursor.
+function send(target) {
+  target.blur();
+  setTimeout(() => document.querySelector('[class*="st-key-review_"][class*="_save"] button')?.click(), 50);
+}
+
 export default function (component) {
   const { data, setTriggerValue } = component;
-  const typing = (element) => element.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName);
   const pressed = (event) => {
-    if (event.key === '?' && !event.ctrlKey && !event.metaKey && !typing(event.target)) {
-      setTriggerValue('help', true);
-    }
+    const held = event.ctrlKey || event.metaKey;
+    if (event.key === '?' && !held && !typing(event.target)) setTriggerValue('help', true);
+    if (event.key === 'Enter' && held && typing(event.target)) send(event.target);
   };
-  document.addEventListener('keydown', pressed);
-  if (data.field && !focused.has(data.turn)) {
-    const field = document.querySelector(`.st-key-${CSS.escape(data.field)} :is(input, textarea)`);
-    if (field) {
-      focused.add(data.turn);
-      field.focus();
-    }
-  }
-  return () => document.removeEventListener('keydown', pressed);
+  document.addEventListener('keydown', pressed, true);
+  if (data.field) focus(data.field, data.turn, 100);
+  return () => document.removeEventListener('keydown', pressed, true);
 }
 """
 

@@ -28,13 +28,13 @@ def _item(app: Context, t: Translator, item: QueueItem) -> None:
 
 
 def _one_by_one(app: Context, t: Translator) -> None:
+    show_keys(app, t)
     left, right = st.columns([2, 9])
     with left:
         item = show_queue(app, t, choose(app, t))
     with right:
         if item is not None:
             _item(app, t, item)
-    show_keys(app, t)
 
 
 def main() -> None:

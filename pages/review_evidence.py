@@ -44,8 +44,8 @@ def show_evidence(t: Translator, item: RuleItem, evidence: Evidence) -> None:
 
 def _figures(t: Translator, item: RuleItem, evidence: Evidence) -> None:
     row, needed = item.row, evidence.needed
-    first, second, third = st.columns(3)
-    first.metric(
+    cards = st.grid(min_column_width=150)
+    cards.metric(
         t("Verified successes"),
         t("{n} of {needed}", n=t.number(min(row.verified, needed)), needed=t.number(needed)),
         help=t(
@@ -55,9 +55,9 @@ def _figures(t: Translator, item: RuleItem, evidence: Evidence) -> None:
         border=True,
         height="stretch",
     )
-    with second:
+    with cards:
         rate_card(t, t("Success with it"), row)
-    third.metric(
+    cards.metric(
         t("Reward against the baseline"),
         t.signed(row.avg_delta),
         help=t("Mean of an episode's reward minus the usual reward of its task type."),

@@ -64,7 +64,7 @@ def _send(
         seen = {item.row.id: version, row.id: other_version}
         content = text_fields(t, form, start, partial(_keep, app, item.row.id, row.id, form, seen))
         if st.button(
-            t("Merge and approve"), type="primary", icon=":material/merge:", key=f"{form}_merge", shortcut="ctrl+enter"
+            t("Merge and approve"), type="primary", icon=":material/merge:", key=f"{form}_save", shortcut="ctrl+enter"
         ):
             action = partial(
                 curation.merge_into,

@@ -1,6 +1,6 @@
 """What a candidate is like: its nearest neighbours word by word, and the rules it contradicts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import partial
 
 import streamlit as st
@@ -61,25 +61,25 @@ def show_neighbours(t: Translator, item: RuleItem, near: Nearest, neighbours: tu
 def _differences(t: Translator, this: str, other: str) -> str:
     if max(len(this), len(other)) > _COMPARED:
         return plain(other[:_COMPARED]) + " … " + t("(too long to compare word by word)")
-    mine, theirs = word_differences(this, other)
-    return " ".join([*_only(mine, "green", "**"), *_merged(theirs)])
+    return " ".join(_interleaved(*word_differences(this, other)))
 
 
-def _only(pieces: Iterable[Piece], color: str, mark: str) -> list[str]:
-    """Mark what the other text does not have."""
-    return [
-        f":{color}-background[{mark}{plain(one.text.strip())}{mark}]"
-        for one in pieces
-        if one.differs and one.text.strip()
-    ]
+def _interleaved(mine: tuple[Piece, ...], theirs: tuple[Piece, ...]) -> Iterator[str]:
+    """Lay both texts over each other; the runs they share come in the same order in both."""
+    ours, others = list(mine), list(theirs)
+    while ours or others:
+        while ours and ours[0].differs:
+            yield _marked(ours.pop(0), "green", "**")
+        while others and others[0].differs:
+            yield _marked(others.pop(0), "red", "~~")
+        if ours and others:
+            ours.pop(0)
+            yield plain(others.pop(0).text.strip())
 
 
-def _merged(pieces: Iterable[Piece]) -> list[str]:
-    return [
-        f":red-background[~~{plain(one.text.strip())}~~]" if one.differs else plain(one.text.strip())
-        for one in pieces
-        if one.text.strip()
-    ]
+def _marked(piece: Piece, color: str, sign: str) -> str:
+    text = plain(piece.text.strip())
+    return f":{color}-background[{sign}{text}{sign}]" if text else ""
 
 
 def show_conflicts(app: Context, t: Translator, item: RuleItem) -> None:

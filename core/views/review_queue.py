@@ -188,7 +188,20 @@ def _read(
     }
     assigned = select(Assignment.item_id, Assignment.person).where(col(Assignment.item_id).in_(ids))
     people = dict(session.exec(assigned).all())
-    return tuple(QueueItem(*tuple(row), claimed_by=claims.get(row.id), assigned_to=people.get(row.id)) for row in found)
+    return tuple(
+        QueueItem(
+            kind=row.kind,
+            id=row.id,
+            name=row.name,
+            domain=row.domain,
+            verified=row.verified,
+            round_number=row.round_number,
+            created_at=row.created_at,
+            claimed_by=claims.get(row.id),
+            assigned_to=people.get(row.id),
+        )
+        for row in found
+    )
 
 
 def _waiting(session: Session, wanted: QueueFilter, actor: str) -> list[Columns]:
