@@ -31,7 +31,7 @@ _OUTCOMES = {
     Outcome.APPROVED: mark("Approved: {name}"),
     Outcome.ACTIVE: mark("Approved and active: {name}"),
 }
-_CURSOR = {"edit": "_action", "refuse": "_reason", "merge": "_merge_search", "evidence": "_count"}
+_CURSOR = {"edit": "_action", "merge": "_merge_search", "evidence": "_count"}
 
 
 def show_decisions(
@@ -95,7 +95,13 @@ def open_form(key: str, way: str) -> None:
     """Open what a decision needs, with the cursor in its field."""
     st.session_state[f"{key}_way"] = way
     _, turn = st.session_state.get(FIELD, ("", "0"))
-    st.session_state[FIELD] = (key + _CURSOR[way] if way else "", str(int(turn) + 1))
+    # Refusing begins with a number, which a field with the cursor would swallow.
+    st.session_state[FIELD] = (key + _CURSOR[way] if way in _CURSOR else "", str(int(turn) + 1))
+
+
+def _put_cursor(field: str) -> None:
+    _, turn = st.session_state.get(FIELD, ("", "0"))
+    st.session_state[FIELD] = (field, str(int(turn) + 1))
 
 
 def approvals_told(t: Translator, stands: Standing) -> None:
@@ -142,6 +148,13 @@ def _refuse(app: Context, t: Translator, item: RuleItem, version: int) -> None:
         for number, reason in enumerate(REASONS, 1):
             if st.button(t(reason), key=f"{key}_reason_{number}", shortcut=str(number)):
                 chosen = t(reason)
+        st.button(
+            t("Another reason"),
+            key=f"{key}_other_reason",
+            shortcut=str(len(REASONS) + 1),
+            on_click=_put_cursor,
+            args=(f"{key}_reason",),
+        )
     with st.form(f"{key}_refusal", border=False):
         typed = st.text_input(t("Why?"), key=f"{key}_reason", help=t("Kept with the rule, so that others see why."))
         sent = st.form_submit_button(t("Refuse"), type="primary", icon=":material/block:", key=f"{key}_refuse_send")

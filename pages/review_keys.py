@@ -19,7 +19,7 @@ KEYS = (
     ("A", mark("Approve, or accept a proposal")),
     ("L", mark("Approve and put it into prompts at once")),
     ("E", mark("Edit and approve; Ctrl+Enter saves")),
-    ("X", mark("Refuse; then 1 to 5 for a reason, or type one and press Enter")),
+    ("X", mark("Refuse; then 1 to 5 for a reason, or 6 to type one and Enter")),
     ("M", mark("Merge into another rule; Ctrl+Enter merges")),
     ("W", mark("Ask for more evidence; Enter sends")),
     ("J", mark("Later: the next item")),

@@ -12,12 +12,12 @@ from core.people.permissions import Action
 from core.views.review_queue import (
     QueueFilter,
     QueueItem,
+    candidate_domains,
     find_item,
     next_item,
     parked_count,
     place_of,
     queue,
-    queue_choices,
 )
 from core.views.review_work import reviewers
 from core.views.undo import decided_since, newest_entry
@@ -37,14 +37,14 @@ _TRIES = 5
 def choose(app: Context, t: Translator) -> QueueFilter:
     """Let the visitor filter the queue."""
     with app.database.read() as session:
-        choices, parked = queue_choices(session), parked_count(session)
+        domains, parked = candidate_domains(session), parked_count(session)
     with st.popover(t("Filters"), icon=":material/filter_list:", width="stretch"):
         domain = st.selectbox(
-            t("Domain"), choices.domains, None, key="review_domain", placeholder=t("All"), persist_state="session"
+            t("Domain"), domains, None, key="review_domain", placeholder=t("All"), persist_state="session"
         )
         origin = st.selectbox(
             t("Origin"),
-            choices.origins,
+            list(ORIGINS),
             None,
             format_func=partial(label, t, ORIGINS),
             key="review_origin",

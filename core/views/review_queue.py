@@ -65,14 +65,6 @@ class QueueItem:
     assigned_to: str | None = None
 
 
-@dataclass(frozen=True)
-class QueueChoices:
-    """What the filters can be set to, from the rules that wait."""
-
-    domains: tuple[str, ...]
-    origins: tuple[str, ...]
-
-
 Columns = Select[Any]
 EVERYTHING = QueueFilter()
 
@@ -149,18 +141,16 @@ def place_of(session: Session, item: QueueItem, wanted: QueueFilter, *, actor: s
     return _count(session, parts)
 
 
-def queue_choices(session: Session) -> QueueChoices:
-    """Tell which domains and origins the rules that wait have."""
-    waits = _is_waiting_rule()
-    domains = session.exec(select(Rule.domain).where(*waits).distinct().order_by(Rule.domain)).all()
-    origins = session.exec(select(Rule.origin).where(*waits).distinct().order_by(Rule.origin)).all()
-    return QueueChoices(tuple(domains), tuple(origins))
+def candidate_domains(session: Session) -> tuple[str, ...]:
+    """Return the domains that candidates have, for the filter."""
+    found = select(Rule.domain).where(Rule.state == State.CANDIDATE.value).distinct().order_by(Rule.domain)
+    return tuple(session.exec(found))
 
 
 def parked_count(session: Session) -> int:
     """Count the candidates that are out of the queue until there is more evidence."""
-    parked = select(func.count()).select_from(Rule).where(*_is_waiting_rule(), _is_parked(session))
-    return session.exec(parked).one()
+    parked = select(func.count()).select_from(EvidenceWish).join(Rule, col(Rule.id) == EvidenceWish.rule_id)
+    return session.exec(parked.where(*_is_waiting_rule(), _lacks_evidence(session))).one()
 
 
 def _count(session: Session, parts: list[Columns]) -> int:
@@ -254,11 +244,12 @@ def _is_waiting_rule() -> tuple[ColumnElement[bool], ...]:
 
 
 def _is_parked(session: Session) -> ColumnElement[bool]:
+    return exists().where(col(EvidenceWish.rule_id) == col(Rule.id), _lacks_evidence(session))
+
+
+def _lacks_evidence(session: Session) -> ColumnElement[bool]:
     latest = session.exec(select(func.max(Round.number))).one() or 0
-    return exists().where(
-        col(EvidenceWish.rule_id) == col(Rule.id),
-        or_(col(EvidenceWish.until_verified) > col(Rule.verified), col(EvidenceWish.until_round) > latest),
-    )
+    return or_(col(EvidenceWish.until_verified) > col(Rule.verified), col(EvidenceWish.until_round) > latest)
 
 
 def _ruled(session: Session) -> ColumnElement[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from sqlmodel import Session, col, select
+from sqlmodel import col, select
 
 from core.clock import utc_now
 from core.db import Database, open_database
@@ -91,12 +91,11 @@ def person(chromium: Browser, url: str) -> Iterator[Callable[[str], Page]]:
 def subject(page: Page, name: str) -> None:
     """Wait until this rule is before the person and the page is at rest: keys go to what is on screen."""
     expect(page.locator('[data-testid="stHeading"] h3').filter(has_text=name).first).to_have_text(name)
+    at_rest(page)
+
+
+def at_rest(page: Page) -> None:
     page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
-
-
-def read(database: Database, get: Callable[[Session], object]) -> object:
-    with database.read() as session:
-        return get(session)
 
 
 def states(database: Database) -> dict[str, tuple[str, str | None]]:
@@ -115,6 +114,9 @@ def test_thirty_rules_by_keyboard_alone_with_one_undo(person: Callable[[str], Pa
         subject(page, f"Rule number {number}")
         if number == 2:
             page.keyboard.press("x")
+            expect(page.get_by_role("button", name="Another reason")).to_be_visible()
+            at_rest(page)
+            page.keyboard.press("6")
             expect(page.get_by_label("Why?", exact=True)).to_be_focused()
             page.keyboard.type("We never renew a third time.")
             page.keyboard.press("Enter")
@@ -138,6 +140,7 @@ def test_thirty_rules_by_keyboard_alone_with_one_undo(person: Callable[[str], Pa
         elif number % 7 == 0:
             page.keyboard.press("x")
             expect(page.get_by_role("button", name="It is too vague to follow.")).to_be_visible()
+            at_rest(page)
             page.keyboard.press("2")
         else:
             page.keyboard.press("a")
