@@ -92,6 +92,14 @@ class Embedder:
             return np.empty((0, 0), dtype=np.float32)
         return np.stack([found[key] for key in hashes])
 
+    def stored(self, texts: Sequence[str], kind: Kind = COMPARISON) -> dict[str, np.ndarray]:
+        """Return the vectors of the texts that were encoded before; the model is not loaded for the others."""
+        hashes = {_text_hash(kind, text): text for text in texts}
+        found = self._from_memory(hashes)
+        stored = self._from_database([key for key in hashes if key not in found])
+        self._remember(stored)
+        return {hashes[key]: vector for key, vector in (found | stored).items()}
+
     def thresholds(self) -> Thresholds:
         """Return the model's cosine thresholds: stored ones, or measured on first use.
 

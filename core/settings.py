@@ -176,6 +176,23 @@ class GateSettings(_Group):
     patience: int = Field(5, ge=1, description="Rounds without a better held-out score before the loop rests.")
 
 
+class ReviewSettings(_Group):
+    """How people share the work of review (design section 12)."""
+
+    claim_minutes: float = Field(
+        10, gt=0, le=1440, description="Minutes for which an item is kept for whoever has it before them."
+    )
+    second_opinion: str = Field(
+        "", description="Domains whose rules need several approvals, separated by commas; * for all."
+    )
+    approvals: int = Field(2, ge=2, le=10, description="Approvals, each by another person, that such a rule needs.")
+
+    def approvals_for(self, domain: str) -> int:
+        """Return how many people have to approve a rule of this domain."""
+        named = {one.strip() for one in self.second_opinion.split(",")} - {""}
+        return self.approvals if named & {domain, "*"} else 1
+
+
 class BudgetSettings(_Group):
     """Spend limits, USD (design section 8)."""
 
@@ -242,6 +259,7 @@ class Settings(BaseSettings):
     retrieval: RetrievalSettings = RetrievalSettings()
     round: RoundSettings = RoundSettings()
     gate: GateSettings = GateSettings()
+    review: ReviewSettings = ReviewSettings()
     budget: BudgetSettings = BudgetSettings()
     loop: LoopSettings = LoopSettings()
     access: AccessSettings = AccessSettings()
@@ -273,7 +291,7 @@ def _check_together(settings: Settings) -> None:
         raise ValueError("digest.min_tokens must be below digest.max_tokens")
 
 
-ADJUSTABLE = ("agent", "rules", "lifecycle", "utility", "retrieval", "round", "gate", "budget")
+ADJUSTABLE = ("agent", "rules", "lifecycle", "utility", "retrieval", "round", "gate", "review", "budget")
 """Groups that a person may change while the product runs; the rest needs a restart."""
 
 

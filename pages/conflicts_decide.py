@@ -31,7 +31,7 @@ def decide(app: Context, t: Translator, item: ConflictItem, following: str) -> N
         return
     first, second = (side.row for side in item.sides)
     with seen_version(first) as a, seen_version(second) as b:
-        seen = curation.Seen(item.id, {first.id: a, second.id: b})
+        seen = curation.SeenConflict(item.id, {first.id: a, second.id: b})
         way = Way(
             st.segmented_control(
                 t("Your decision"),
@@ -102,7 +102,7 @@ def _send(
     app: Context,
     t: Translator,
     item: ConflictItem,
-    seen: curation.Seen,
+    seen: curation.SeenConflict,
     attempt: Attempt,
     reason: str,
     following: str,
@@ -137,7 +137,7 @@ def _words(t: Translator, attempt: Attempt, names: Mapping[str, str]) -> tuple[s
     return t("They do not contradict each other"), t("Settled: not a conflict.")
 
 
-def _action(app: Context, seen: curation.Seen, attempt: Attempt, reason: str) -> Callable[[], object]:
+def _action(app: Context, seen: curation.SeenConflict, attempt: Attempt, reason: str) -> Callable[[], object]:
     given: dict[str, Any] = {"seen": seen, "reason": reason.strip(), "actor": actor(), "clock": app.clock}
     if attempt.way is Way.KEEP:
         return partial(curation.keep_rule, app.database, keep=attempt.rule_id, **given)

@@ -118,6 +118,7 @@ EVENTS = {
     "voted": mark("Voted on"),
     "verified": mark("Verified"),
     "person": mark("Decided by a person"),
+    "policy": mark("Refused by a policy"),
     "quarantined": mark("Quarantined"),
     "harmful": mark("Harmful"),
     "unretrieved": mark("Never asked for"),
@@ -131,6 +132,7 @@ EVENTS = {
     "pruned": mark("Pruned"),
     "gate": mark("Taken back after the held-out test"),
     "rewound": mark("Rewound"),
+    "undone": mark("Undone"),
 }
 DISPOSITIONS = {
     "served": mark("In the prompt"),
@@ -213,6 +215,7 @@ GROUPS = {
     "retrieval": mark("Retrieval"),
     "round": mark("Round"),
     "gate": mark("Gate"),
+    "review": mark("Review"),
     "budget": mark("Budget"),
 }
 DETECTORS = {

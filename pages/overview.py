@@ -9,7 +9,7 @@ from core.views.diagnostics.trouble import Trouble
 from core.views.health import Gain, gain, gain_by_round, health_rows, shrinking_gain
 from core.views.history import library_history, waiting
 from core.views.library import STATES, LibraryCounts, library_counts
-from core.views.review import queue
+from core.views.review_queue import queue
 from core.views.spend import Spend, spend
 from pages.context import Context, context, settings_now, translator
 from pages.health import health_cards, health_charts

@@ -7,7 +7,7 @@ from core.i18n import LANGUAGES, Translator
 from core.people.accounts import Account
 from core.people.permissions import Action
 from core.views.conflicts import open_count
-from core.views.review import queue
+from core.views.review_queue import queue
 from pages.context import Context, can, context, keep_language, translator, visitor_language
 from pages.sign_in import admit, who
 

@@ -3,18 +3,33 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import streamlit as st
 
+from core import curation
 from core.errors import UserError
 from core.i18n import TOO_FEW, Translator
+from core.people.names import ACTION_NAMES
+from core.people.permissions import Action
 from core.views.library import RuleRow
 from core.views.review import DigestCard
+from core.views.undo import OwnAction, entries_since, newest_entry, own_action
+from pages.context import actor, context, translator
 from pages.labels import DIGEST_HEADINGS, GRADE_LOOKS, GRADES, STATE_LOOKS, STATES, label
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:])")
 _DIGEST_STEP = re.compile(r"(?P<mark>[-*]) (?:\[\d+\] )?(?P<text>.+)")
 _NOTICE = "shell_notice"
+
+
+@dataclass(frozen=True)
+class _Notice:
+    """What an action came to: a text, and the entries of the audit trail it made, newest first."""
+
+    text: str
+    entries: tuple[int, ...] = ()
+    failed: bool = False
 
 
 def plain(text: str) -> str:
@@ -33,14 +48,22 @@ def badge(t: Translator, names: Mapping[str, str], looks: Mapping[str, tuple[str
     st.badge(label(t, names, value), icon=icon, color=color)  # type: ignore[arg-type]
 
 
-def perform(t: Translator, action: Callable[[], object], done: str) -> None:
-    """Do what a person asked, say so and show the page anew; or say why not and keep what was typed."""
+def perform(t: Translator, action: Callable[[], object], done: str | Callable[[object], str]) -> None:
+    """Do what a person asked, say so and show the page anew; or say why not and keep what was typed.
+
+    ``done`` is what to say, or makes it from what the action returned.
+    """
+    app, name = context(), actor()
+    with app.database.read() as session:
+        before = newest_entry(session, name)
     try:
-        action()
+        result = action()
     except UserError as error:
         st.error(t.error(error), icon=":material/error:")
         return
-    st.session_state[_NOTICE] = done
+    told = done if isinstance(done, str) else done(result)
+    with app.database.read() as session:
+        st.session_state[_NOTICE] = _Notice(told, entries_since(session, name, before))
     st.rerun()
 
 
@@ -57,10 +80,40 @@ def seen_version(row: RuleRow) -> Iterator[int]:
 
 
 def show_notice() -> None:
-    """Tell what the last action did, once."""
-    notice = st.session_state.pop(_NOTICE, None)
-    if notice:
-        st.success(notice, icon=":material/check_circle:")
+    """Tell what the last action did, once, and offer to take it back."""
+    notice: _Notice | None = st.session_state.pop(_NOTICE, None)
+    if notice is None:
+        return
+    if notice.failed:
+        st.error(notice.text, icon=":material/error:")
+        return
+    t = translator()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.success(notice.text, icon=":material/check_circle:")
+        if notice.entries:
+            st.button(t("Undo"), icon=":material/undo:", key="shell_undo", on_click=take_back, args=(t, notice.entries))
+
+
+def take_back(t: Translator, entries: tuple[int, ...]) -> None:
+    """Undo entries of the audit trail, newest first, and have the next run tell what was undone."""
+    app, name = context(), actor()
+    with app.database.read() as session:
+        before = newest_entry(session, name)
+    try:
+        for entry in entries:
+            curation.undo(app.database, entry_id=entry, actor=name, clock=app.clock)
+    except UserError as error:
+        st.session_state[_NOTICE] = _Notice(t.error(error), failed=True)
+        return
+    with app.database.read() as session:
+        made = entries_since(session, name, before)
+        told = [one for one in (own_action(session, entry) for entry in reversed(made)) if one is not None]
+    st.session_state[_NOTICE] = _Notice("  \n".join(_told(t, one) for one in told), made)
+
+
+def _told(t: Translator, one: OwnAction) -> str:
+    values = {"action": t(ACTION_NAMES[Action(one.action)]), "name": plain(one.name)}
+    return t("Undone: {action} – {name}", **values) if one.taken_back else t("Done again: {action} – {name}", **values)
 
 
 def pager(t: Translator, total: int, size: int, key: str) -> int:

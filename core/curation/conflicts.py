@@ -36,14 +36,14 @@ NARROWED = ("condition", "exclusion")
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenConflict:
     """A conflict as a person has it before them: its id, and the version of each of its two rules."""
 
     conflict_id: str
     versions: Mapping[str, int]
 
 
-def keep_rule(database: Database, *, seen: Seen, keep: str, reason: str, actor: str, clock: Clock) -> None:
+def keep_rule(database: Database, *, seen: SeenConflict, keep: str, reason: str, actor: str, clock: Clock) -> None:
     """Keep one of two contradicting rules. The other goes on probation if it was live, else to the archive.
 
     It does not come back by itself while the winner is in use.
@@ -65,14 +65,14 @@ def resolve_conflict(database: Database, *, conflict_id: str, keep: str | None, 
     with database.read() as session:
         conflict = session.get(Conflict, conflict_id)
         pair = (conflict.rule_a, conflict.rule_b) if conflict is not None else ()
-        seen = Seen(conflict_id, {rule_id: get_rule(session, rule_id).version for rule_id in pair})
+        seen = SeenConflict(conflict_id, {rule_id: get_rule(session, rule_id).version for rule_id in pair})
     if keep is None:
         dismiss_conflict(database, seen=seen, reason="", actor=actor, clock=clock)
     else:
         keep_rule(database, seen=seen, keep=keep, reason="", actor=actor, clock=clock)
 
 
-def set_priority(database: Database, *, seen: Seen, first: str, reason: str, actor: str, clock: Clock) -> None:
+def set_priority(database: Database, *, seen: SeenConflict, first: str, reason: str, actor: str, clock: Clock) -> None:
     """Leave both rules in use: where both fit a task, the prompt carries ``first`` and not the other.
 
     Raises:
@@ -88,7 +88,7 @@ def set_priority(database: Database, *, seen: Seen, first: str, reason: str, act
 def narrow(  # noqa: PLR0913
     database: Database,
     *,
-    seen: Seen,
+    seen: SeenConflict,
     changes: Mapping[str, Mapping[str, str]],
     settings: Settings,
     embedder: Embedder,
@@ -133,7 +133,7 @@ def narrow(  # noqa: PLR0913
 def merge_pair(
     database: Database,
     *,
-    seen: Seen,
+    seen: SeenConflict,
     content: Mapping[str, Any],
     settings: Settings,
     reason: str,
@@ -177,7 +177,7 @@ def merge_pair(
         return merged.id
 
 
-def dismiss_conflict(database: Database, *, seen: Seen, reason: str, actor: str, clock: Clock) -> None:
+def dismiss_conflict(database: Database, *, seen: SeenConflict, reason: str, actor: str, clock: Clock) -> None:
     """Say that two rules do not contradict each other; the pair is never brought up again.
 
     Raises:
@@ -189,7 +189,7 @@ def dismiss_conflict(database: Database, *, seen: Seen, reason: str, actor: str,
         _settle(desk, conflict, Way.DISMISSED)
 
 
-def _take(session: Session, seen: Seen) -> tuple[Conflict, dict[str, Rule]]:
+def _take(session: Session, seen: SeenConflict) -> tuple[Conflict, dict[str, Rule]]:
     """Return an open conflict and its rules by id, both as the person has seen them."""
     conflict = session.get(Conflict, seen.conflict_id)
     if conflict is None:

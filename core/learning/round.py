@@ -28,7 +28,9 @@ from core.learning.sampling import sample_tasks
 from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
 from core.learning.transitions import apply_transitions, gather_evidence, prune
 from core.learning.verdict import Verdict
-from core.rules.library import SYSTEM, Change
+from core.rules.library import SYSTEM, Change, rules_in
+from core.rules.lifecycle import State
+from core.rules.policies import policy_decisions
 from core.rules.utility import Scorer, adapt_exploration, make_scorer
 from core.settings import ADJUSTABLE, Settings
 from core.tables import Lease, Round, Task
@@ -164,6 +166,7 @@ class RoundRunner:
             credit_episodes(session, bench.domain)
             mark_retrieved(session, self._number)
             figures = records(session, bench.domain, baselines(session, bench.domain))
+            candidates = rules_in(session, bench.domain, (State.CANDIDATE,))
             evidence = gather_evidence(session, bench.domain, self._number, figures)
             apply_transitions(
                 session,
@@ -172,6 +175,7 @@ class RoundRunner:
                 bench.settings.lifecycle,
                 self._change,
                 testable=bench.testable,
+                decisions=policy_decisions(session, candidates, bench.settings),
             )
             prune(session, bench.domain, self._scorer, bench.settings.lifecycle, self._change)
             self._advance(session, "settled")

@@ -11,6 +11,7 @@ from core.learning.harm import Record
 from core.rules.conflict_records import live_conflicts, losers
 from core.rules.library import Change, move_rule, rules_in
 from core.rules.lifecycle import IN_USE, Cause, State
+from core.rules.policies import Decision
 from core.rules.pruning import rules_to_retire, with_diversity
 from core.rules.utility import Scorer
 from core.settings import LifecycleSettings
@@ -47,18 +48,23 @@ def apply_transitions(
     change: Change,
     *,
     testable: bool = True,
+    decisions: Mapping[str, Decision] | None = None,
 ) -> None:
     """Move each rule as far as its figures call for; at most one step a round.
 
-    Where no held-out test follows (``testable`` is False), only what a person approved goes live.
+    Where no held-out test follows (``testable`` is False), only what a person approved goes live. ``decisions``
+    are what policies say about candidates, by id; without one, ``settings.approval`` counts.
     """
+    decisions = decisions or {}
     rules = rules_in(session, domain, IN_USE)
     room = settings.capacity - sum(rule.state == State.ACTIVE for rule in rules)
     for rule in rules:
         # What came back in this round is tried again first, whatever it had proved before it was archived.
         settled = rule.id not in evidence.in_conflict | evidence.losers | evidence.returned
         may_go_live = room > 0 and (testable or rule.approved_by is not None) and settled
-        step = _next_step(rule, evidence, settings, change.round_number or 0, may_go_live)
+        step = _policy_step(rule, evidence, decisions) or _next_step(
+            rule, evidence, _ruled(settings, decisions.get(rule.id)), change.round_number or 0, may_go_live
+        )
         if step is not None:
             to, cause, (template, values) = step
             room -= to is State.ACTIVE
@@ -130,6 +136,19 @@ def _candidate_since(session: Session, domain: str) -> dict[str, int]:
         .group_by(col(RuleEvent.rule_id))
     )
     return {rule_id: number or 0 for rule_id, number in rows}
+
+
+def _policy_step(rule: Rule, evidence: Evidence, decisions: Mapping[str, Decision]) -> Step | None:
+    """Refuse what a policy refuses; a rule in a conflict always needs a person."""
+    if decisions.get(rule.id) is not Decision.REFUSE or rule.id in evidence.in_conflict:
+        return None
+    return State.ARCHIVED, Cause.POLICY, ("A policy refuses rules of this kind", {})
+
+
+def _ruled(settings: LifecycleSettings, decision: Decision | None) -> LifecycleSettings:
+    """Return the settings as a policy has them for one rule."""
+    approval = {Decision.APPROVE: "auto", Decision.PERSON: "required"}.get(decision) if decision else None
+    return settings if approval is None else settings.model_copy(update={"approval": approval})
 
 
 def _next_step(

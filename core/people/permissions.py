@@ -21,6 +21,12 @@ class Action(StrEnum):
     APPROVE = "approve"
     EDIT_AND_APPROVE = "edit_and_approve"
     REFUSE = "refuse"
+    ASK_EVIDENCE = "ask_evidence"
+    MERGE_INTO = "merge_into"
+    BULK_APPROVE = "bulk_approve"
+    BULK_REFUSE = "bulk_refuse"
+    ASSIGN = "assign"
+    SET_POLICIES = "set_policies"
     ARCHIVE = "archive"
     RESTORE = "restore"
     UNMERGE = "unmerge"
@@ -58,6 +64,8 @@ STATES: dict[str, frozenset[str]] = {
     "proposal": frozenset({"open", "accepted", "refused"}),
     "refusal": frozenset({"refused", "revived"}),
     "conflict": frozenset({"open", "resolved", "dismissed"}),
+    "item": frozenset({"waiting", "decided"}),
+    "policies": frozenset({STANDING}),
     "loop": frozenset({STANDING}),
     "setting": frozenset({STANDING}),
     "person": frozenset({"absent", "active", "deactivated"}),
@@ -78,6 +86,13 @@ PERMISSIONS: dict[Action, Permission] = {
     Action.APPROVE: _may(_E, kind="rule", states=_CANDIDATE),
     Action.EDIT_AND_APPROVE: _may(_E, kind="rule", states=_CANDIDATE),
     Action.REFUSE: _may(_E, kind="rule", states=_CANDIDATE),
+    Action.ASK_EVIDENCE: _may(_E, kind="rule", states=_CANDIDATE),
+    # The other rule may be live; that it is in use is checked where it is read.
+    Action.MERGE_INTO: _may(_E, kind="rule", states=_CANDIDATE),
+    Action.BULK_APPROVE: _may(_E, kind="rule", states=_CANDIDATE),
+    Action.BULK_REFUSE: _may(_E, kind="rule", states=_CANDIDATE),
+    Action.ASSIGN: _may(_E, _O, kind="item", states=("waiting",)),
+    Action.SET_POLICIES: _may(_E, kind="policies"),
     Action.ARCHIVE: _may(_E, _O, kind="rule", states=_IN_USE),
     Action.RESTORE: _may(_E, _O, kind="rule", states=_ARCHIVED),
     Action.UNMERGE: _may(_E, _O, kind="rule", states=_IN_USE),

@@ -23,6 +23,7 @@ class Cause(StrEnum):
 
     VERIFIED = "verified"  # enough verified successes, and approved
     PERSON = "person"  # somebody with the right to do so decided it
+    POLICY = "policy"  # a policy that people have set refuses rules of its kind
     QUARANTINED = "quarantined"  # a person took it out together with the harmful rule it descends from
     HARMFUL = "harmful"  # probably worse than doing without
     UNRETRIEVED = "unretrieved"  # a candidate nobody's prompt asked for
@@ -44,7 +45,15 @@ _C, _A, _P, _X = State.CANDIDATE, State.ACTIVE, State.PROBATION, State.ARCHIVED
 TRANSITIONS: dict[tuple[State, State], frozenset[Cause]] = {
     (_C, _A): frozenset({Cause.VERIFIED, Cause.PERSON}),
     (_C, _X): frozenset(
-        {Cause.PERSON, Cause.QUARANTINED, Cause.HARMFUL, Cause.UNRETRIEVED, Cause.MERGED, Cause.PRUNED}
+        {
+            Cause.PERSON,
+            Cause.POLICY,
+            Cause.QUARANTINED,
+            Cause.HARMFUL,
+            Cause.UNRETRIEVED,
+            Cause.MERGED,
+            Cause.PRUNED,
+        }
     ),
     (_A, _P): frozenset({Cause.HARMFUL, Cause.TRIMMED, Cause.LOST_CONFLICT, Cause.PERSON}),
     (_A, _X): frozenset({Cause.PERSON, Cause.QUARANTINED, Cause.MERGED, Cause.PRUNED}),

@@ -2,6 +2,7 @@
 
 from core.tables.ledger import LedgerEntry
 from core.tables.people import AccessMode, AuditEntry, AuditHead, AuditObject, Person, SettingOverride, Undone
+from core.tables.review import Approval, Assignment, Claim, EvidenceWish, Policy, ReviewDraft
 from core.tables.rounds import Lease, LoopControl, Reflection, Round
 from core.tables.rules import Conflict, Proposal, Refusal, Rule, RuleEvent
 from core.tables.vectors import Embedding, QueryRewrite
@@ -9,20 +10,26 @@ from core.tables.work import Episode, RuleUse, Task
 
 __all__ = [
     "AccessMode",
+    "Approval",
+    "Assignment",
     "AuditEntry",
     "AuditHead",
     "AuditObject",
+    "Claim",
     "Conflict",
     "Embedding",
     "Episode",
+    "EvidenceWish",
     "Lease",
     "LedgerEntry",
     "LoopControl",
     "Person",
+    "Policy",
     "Proposal",
     "QueryRewrite",
     "Reflection",
     "Refusal",
+    "ReviewDraft",
     "Round",
     "Rule",
     "RuleEvent",

@@ -42,6 +42,7 @@ class AuditEntry(SQLModel, table=True):
     __tablename__ = "audit_entry"
     # Each covers the filters of the page Audit that begin with its first column, so that counting reads no rows.
     __table_args__ = (
+        Index("ix_audit_entry_newest", "actor", "id"),
         Index("ix_audit_entry_actor", "actor", "action", "object_kind", "created_at"),
         Index("ix_audit_entry_action", "action", "object_kind", "created_at"),
         Index("ix_audit_entry_object_kind", "object_kind", "created_at"),

@@ -27,7 +27,10 @@ class Rule(RuleContent, table=True):
     """A rule of the library. State changes go through core.rules.library only."""
 
     __tablename__ = "rule"
-    __table_args__ = (Index("ix_rule_domain_state", "domain", "state"),)
+    __table_args__ = (
+        Index("ix_rule_domain_state", "domain", "state"),
+        Index("ix_rule_waiting", "state", "approved_by", "created_at", "id"),
+    )
 
     id: str = Field(primary_key=True)
     origin: str = Field(description="reflection, handbook, merge, human or import")
@@ -55,7 +58,11 @@ class RuleEvent(SQLModel, table=True):
     """One change of one rule. From events alone the library of any past moment can be rebuilt."""
 
     __tablename__ = "rule_event"
-    __table_args__ = (Index("ix_rule_event_rule", "rule_id"), Index("ix_rule_event_round", "round_number"))
+    __table_args__ = (
+        Index("ix_rule_event_rule", "rule_id"),
+        Index("ix_rule_event_round", "round_number"),
+        Index("ix_rule_event_kind", "kind", "created_at"),
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     rule_id: str = Field(foreign_key="rule.id")
@@ -117,6 +124,7 @@ class Proposal(SQLModel, table=True):
     """A change to a rule that a person approved; waits for a person."""
 
     __tablename__ = "proposal"
+    __table_args__ = (Index("ix_proposal_waiting", "status", "created_at", "id"),)
 
     id: str = Field(primary_key=True)
     rule_id: str = Field(foreign_key="rule.id")

@@ -172,7 +172,7 @@ def episode_story(session: Session, episode_id: str) -> EpisodeStory | None:
         agent=episode.agent,
         temperature=episode.temperature,
         error=episode.error,
-        messages=tuple(_message(index, message) for index, message in enumerate(episode.messages)),
+        messages=messages_of(episode.messages),
         rules=_served(session, episode_id),
         library_left_out=episode.library_left_out,
         digest=episode.digest,
@@ -180,6 +180,11 @@ def episode_story(session: Session, episode_id: str) -> EpisodeStory | None:
         decisive_step=episode.decisive_step,
         duration_s=(episode.ended_at - episode.started_at).total_seconds(),
     )
+
+
+def messages_of(stored: list[dict[str, Any]]) -> tuple[Message, ...]:
+    """Return an episode's messages as people read them, in order."""
+    return tuple(_message(index, message) for index, message in enumerate(stored))
 
 
 def _served(session: Session, episode_id: str) -> tuple[ServedRule, ...]:

@@ -95,8 +95,7 @@ def _approve_the_first_rule(product: Running, tab: Page) -> Rule:
     expect(heading(tab, "Review")).to_be_visible()
     expect(tab.get_by_text("What it was learned from")).to_be_visible()
     expect(tab.get_by_role("link", name="Read the episode").first).to_be_visible()
-    tab.get_by_text("Put it into prompts at once").click()
-    tab.locator('[class*="st-key-review_rule"][class*="_approve"] button').click()
+    tab.get_by_role("button", name="Approve, live at once").click()
     expect(tab.get_by_text("Approved and active:")).to_be_visible()
     with product.database() as database, database.read() as session:
         return session.exec(select(Rule).where(Rule.approved_by == "local")).one()

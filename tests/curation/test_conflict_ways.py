@@ -9,7 +9,7 @@ import pytest
 from sqlmodel import select
 
 from core import curation
-from core.curation import Seen
+from core.curation import SeenConflict
 from core.db import Database, open_database
 from core.errors import ConcurrentChangeError, NotAllowedError, UserError
 from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
@@ -54,10 +54,10 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.close()
 
 
-def seen(database: Database, **versions: int) -> Seen:
+def seen(database: Database, **versions: int) -> SeenConflict:
     with database.read() as session:
         (conflict,) = session.exec(select(Conflict)).all()
-    return Seen(conflict.id, SEEN | versions)
+    return SeenConflict(conflict.id, SEEN | versions)
 
 
 def narrow(database: Database, changes: dict[str, dict[str, str]], **versions: int) -> None:
@@ -71,7 +71,7 @@ def merge(database: Database, **content: str) -> str:
 
 APART = {"b": {"exclusion": "a production database"}}
 ONE_TEXT = {"condition": SHORT, "action": "verify it first on a production database, else run it at once"}
-WAYS: dict[str, Callable[[Database, Seen], object]] = {
+WAYS: dict[str, Callable[[Database, SeenConflict], object]] = {
     "keep": lambda d, s: curation.keep_rule(d, seen=s, keep="a", **WHO),
     "priority": lambda d, s: curation.set_priority(d, seen=s, first="a", **WHO),
     "narrowed": lambda d, s: curation.narrow(
@@ -273,9 +273,9 @@ def test_a_merge_inherits_the_conflicts_that_its_parents_have_with_others(databa
         first = next(one for one in live_conflicts(session) if one.rule_b == "b")
         second = next(one for one in live_conflicts(session) if one.rule_b == "d")
     versions = {"a": 2, "d": 1}
-    curation.set_priority(database, seen=Seen(second.id, versions), first="d", **WHO)
+    curation.set_priority(database, seen=SeenConflict(second.id, versions), first="d", **WHO)
     merged = curation.merge_pair(
-        database, seen=Seen(first.id, SEEN), content=ONE_TEXT, settings=SETTINGS, **WHO
+        database, seen=SeenConflict(first.id, SEEN), content=ONE_TEXT, settings=SETTINGS, **WHO
     )  # fmt: skip
     with database.read() as session:
         pairs = [{one.rule_a, one.rule_b} for one in live_conflicts(session)]

@@ -10,7 +10,7 @@ from sqlmodel import Session, SQLModel, col, select
 
 from core import curation
 from core.audit import first_broken_link
-from core.curation import Seen
+from core.curation import SeenConflict
 from core.curation.recorder import key_of, state_of
 from core.db import Database, open_database
 from core.errors import ConcurrentChangeError, NotAllowedError, UserError
@@ -19,12 +19,17 @@ from core.rules.conflict_records import record_conflicts
 from core.rules.conflicts import ConflictFinding
 from core.rules.library import SYSTEM, Change, create_rule, get_rule, move_rule
 from core.rules.lifecycle import Cause, State
-from core.settings import Settings
+from core.rules.policies import Decision, PolicyTerms
+from core.settings import ReviewSettings, Settings
 from core.tables import (
+    Approval,
+    Assignment,
     AuditEntry,
     Conflict,
+    EvidenceWish,
     LoopControl,
     Person,
+    Policy,
     Proposal,
     Refusal,
     Round,
@@ -39,7 +44,11 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SETTINGS = Settings(_env_file=None)
 BY_LOOP = Change(SYSTEM, lambda: NOW, round_number=1)
 WHO: dict[str, Any] = {"actor": "ada", "clock": lambda: NOW}
-TABLES: tuple[type[SQLModel], ...] = (Rule, Conflict, Proposal, Refusal, SettingOverride, LoopControl, Person)
+TWO_EYES = Settings(_env_file=None, review=ReviewSettings(second_opinion="desk"))
+TABLES: tuple[type[SQLModel], ...] = (
+    *(Rule, Conflict, Proposal, Refusal, SettingOverride, LoopControl, Person),
+    *(Approval, Assignment, EvidenceWish, Policy),
+)
 
 
 def draft(condition: str, action: str) -> RuleContent:
@@ -100,8 +109,16 @@ def conflict_id(database: Database) -> str:
         return session.exec(select(Conflict.id)).one()
 
 
-def seen(database: Database) -> Seen:
-    return Seen(conflict_id(database), {"a": 2, "b": 2})
+def seen(database: Database) -> SeenConflict:
+    return SeenConflict(conflict_id(database), {"a": 2, "b": 2})
+
+
+def assign_with_accounts(database: Database, **values: Any) -> None:
+    with database.write() as session:
+        set_sign_in_needed(session, lambda: NOW, needed=True)
+        for email in ("ada", "bob"):
+            invite(session, email, "expert")
+    curation.assign(database, **values)
 
 
 ACTS: dict[str, Callable[[Database], object]] = {
@@ -111,6 +128,14 @@ ACTS: dict[str, Callable[[Database], object]] = {
         d, rule_id="c", version=1, content={"condition": "a log volume has no room"}, settings=SETTINGS, **WHO
     ),
     "refuse": lambda d: curation.refuse(d, rule_id="c", version=1, reason="no", **WHO),
+    "ask_evidence": lambda d: curation.ask_for_evidence(d, rule_id="c", version=1, unit="verified", count=3, **WHO),
+    "bulk_approve": lambda d: curation.approve_many(d, versions={"c": 1, "m": 1}, settings=SETTINGS, **WHO),
+    "bulk_refuse": lambda d: curation.refuse_many(d, versions={"c": 1, "m": 1}, reason="no", **WHO),
+    "first_opinion": lambda d: curation.approve(d, rule_id="c", version=1, settings=TWO_EYES, **WHO),
+    "assign": lambda d: assign_with_accounts(d, item_id="c", person="bob", **WHO),
+    "set_policies": lambda d: curation.set_policies(
+        d, policies=[PolicyTerms("handbook", "", 0.8, 1.0, Decision.APPROVE)], seen=[], **WHO
+    ),
     "archive": lambda d: curation.archive(d, rule_id="a", version=2, reason="old", **WHO),
     "restore": lambda d: curation.restore(d, rule_id="x", version=3, reason="true after all", **WHO),
     "unmerge": lambda d: curation.unmerge(d, rule_id="m", version=1, reason="differ", **WHO),

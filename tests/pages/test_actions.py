@@ -23,7 +23,7 @@ def test_approve_is_told_and_the_next_item_follows(sample: Database, open_page: 
     at = open_page("review")
     at.button(key=f"review_{OLDEST}_approve").click().run()
     assert not at.exception
-    assert at.success[0].value == "Approved: Find deleted files that are still open"
+    assert at.success[0].value == "Approved and active: Find deleted files that are still open"
     assert read_rule(sample, OLDEST).approved_by == "local"
     assert any("1 of 4" in one.value for one in at.caption)
     assert OLDEST not in "".join(str(button.key) for button in at.button)
@@ -31,14 +31,13 @@ def test_approve_is_told_and_the_next_item_follows(sample: Database, open_page: 
 
 def test_approve_at_once_makes_a_rule_active(sample: Database, open_page: OpenPage) -> None:
     at = open_page("review")
-    at.toggle(key=f"review_{OLDEST}_at_once").set_value(True).run()
-    at.button(key=f"review_{OLDEST}_approve").click().run()
+    at.button(key=f"review_{OLDEST}_at_once").click().run()
     assert read_rule(sample, OLDEST).state == "active"
 
 
 def test_edit_and_approve_keeps_the_persons_words(sample: Database, open_page: OpenPage) -> None:
     at = open_page("review")
-    at.button_group(key=f"review_{OLDEST}_way").set_value("edit").run()
+    at.button(key=f"review_{OLDEST}_edit").click().run()
     changed = "List open deleted files with their size, then restart the process that holds the largest."
     at.text_area(key=f"review_{OLDEST}_action").set_value(changed)
     at.button(key=f"review_{OLDEST}_save").click().run()
@@ -48,17 +47,17 @@ def test_edit_and_approve_keeps_the_persons_words(sample: Database, open_page: O
 
 def test_refuse_needs_a_reason_and_archives(sample: Database, open_page: OpenPage) -> None:
     at = open_page("review")
-    at.button_group(key=f"review_{OLDEST}_way").set_value("refuse").run()
     at.button(key=f"review_{OLDEST}_refuse").click().run()
+    at.button(key=f"review_{OLDEST}_refuse_send").click().run()
     assert at.error[0].value == "Give a reason first; one line is enough."
     at.text_input(key=f"review_{OLDEST}_reason").set_value("We resize the volume instead.")
-    at.button(key=f"review_{OLDEST}_refuse").click().run()
+    at.button(key=f"review_{OLDEST}_refuse_send").click().run()
     assert read_rule(sample, OLDEST).state == "archived"
 
 
 def test_a_concurrent_change_is_said_plainly_and_nothing_is_lost(sample: Database, open_page: OpenPage) -> None:
     at = open_page("review")
-    at.button_group(key=f"review_{OLDEST}_way").set_value("edit").run()
+    at.button(key=f"review_{OLDEST}_edit").click().run()
     at.text_area(key=f"review_{OLDEST}_action").set_value("Typed with care.")
     with sample.write() as session:
         rule = session.get_one(Rule, OLDEST)

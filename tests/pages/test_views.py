@@ -11,7 +11,8 @@ from core.tables import Lease, LoopControl, Rule, SettingOverride
 from core.views.episodes import episode_choices, episode_story, episodes
 from core.views.library import library_counts, rule_story, rules
 from core.views.loop import loop_state, refusals, rounds, settings_in_force
-from core.views.review import proposal_item, queue, rule_item
+from core.views.review import proposal_item, rule_item
+from core.views.review_queue import queue
 from tests.support.sample_data import fill
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

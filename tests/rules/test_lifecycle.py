@@ -10,7 +10,7 @@ from core.rules.lifecycle import Cause, State, check_transition
 ALLOWED = {
     # The table of the design.
     ("candidate", "active"): "verified person",
-    ("candidate", "archived"): "person quarantined harmful unretrieved merged pruned",
+    ("candidate", "archived"): "person policy quarantined harmful unretrieved merged pruned",
     ("active", "probation"): "harmful trimmed lost_conflict person",
     ("probation", "active"): "recovered person",
     ("probation", "archived"): "no_recovery person quarantined merged pruned",
@@ -19,7 +19,7 @@ ALLOWED = {
     ("active", "archived"): "person quarantined merged pruned",
     ("archived", "candidate"): "person reentered",
 }
-RESTORING = ("gate", "rewound", "unmerged")
+RESTORING = ("gate", "rewound", "unmerged", "undone")
 """These put a rule back to where it was, whatever that is."""
 
 EVERYTHING = list(product(State, State, Cause))
@@ -39,7 +39,7 @@ def test_the_whole_matrix(from_state: State, to_state: State, cause: Cause) -> N
 
 
 def test_the_matrix_covers_all_states_and_causes() -> None:
-    assert len(EVERYTHING) == 4 * 4 * 15
+    assert len(EVERYTHING) == 4 * 4 * 17
     assert sum(is_allowed(*case) for case in EVERYTHING if case[2] not in RESTORING) == 25
 
 
