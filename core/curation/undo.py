@@ -25,6 +25,8 @@ TABLE_NAMES = {
     "conflict": mark("Conflict"),
     "loop_control": mark("Loop"),
     "setting_override": mark("Setting"),
+    "rule_pin": mark("Pin"),
+    "saved_view": mark("Saved view"),
     "undone": mark("Action"),
 }
 """What a row of each table is called for people."""

@@ -24,6 +24,7 @@ from core.rules.kinship import merged_from
 from core.rules.library import VOTED, Change, create_rule, edit_rule, get_rule, move_rule, rules_in
 from core.rules.lifecycle import Cause, State
 from core.rules.neighbours import Neighbours, compare_with
+from core.rules.pins import inherit_pin
 from core.rules.quality import Finding
 from core.rules.wording import rule_text
 from core.tables import Proposal, Refusal, Rule, RuleEvent, RuleUse
@@ -222,6 +223,7 @@ class Intake:
             for parent in current:
                 why = self.change.because("Merged into “{name}”", name=rule.name)
                 move_rule(session, parent, State.ARCHIVED, Cause.MERGED, why, merged_into=rule.id)
+            inherit_pin(session, rule, current, self.change)
             record_conflicts(session, rule, conflicts, self.change)
             return _entry("merged", rule.id)
 

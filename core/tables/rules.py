@@ -27,7 +27,12 @@ class Rule(RuleContent, table=True):
     """A rule of the library. State changes go through core.rules.library only."""
 
     __tablename__ = "rule"
-    __table_args__ = (Index("ix_rule_domain_state", "domain", "state"),)
+    __table_args__ = (
+        Index("ix_rule_domain_state", "domain", "state"),
+        Index("ix_rule_state_created", "state", "created_at"),
+        Index("ix_rule_created", "created_at"),
+        Index("ix_rule_used", "n_used"),
+    )
 
     id: str = Field(primary_key=True)
     origin: str = Field(description="reflection, handbook, merge, human or import")
@@ -69,6 +74,17 @@ class RuleEvent(SQLModel, table=True):
     before: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     after: dict[str, Any] = Field(sa_type=JSON)
     created_at: datetime = Field(sa_type=UtcDateTime)
+    entry_id: int | None = Field(default=None, description="Audit entry of the person's action that made it.")
+
+
+class RulePin(SQLModel, table=True):
+    """A rule that a person wants kept: pruning passes it by. No part of what a rule says, so no rewind touches it."""
+
+    __tablename__ = "rule_pin"
+
+    rule_id: str = Field(primary_key=True, foreign_key="rule.id")
+    pinned_by: str
+    pinned_at: datetime = Field(sa_type=UtcDateTime)
 
 
 class Refusal(SQLModel, table=True):

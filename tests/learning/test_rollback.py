@@ -11,6 +11,7 @@ from core.db import Database, open_database
 from core.learning.rollback import contents_without_round, roll_back_round
 from core.rules.library import SYSTEM, Change, content_of, create_rule, edit_rule, get_rule, move_rule
 from core.rules.lifecycle import Cause, State
+from core.rules.pins import pin_rule
 from core.tables import Rule, RuleEvent
 from core.tables.rules import RuleContent
 from tests.learning.rows import DOMAIN, NOW
@@ -195,3 +196,13 @@ def test_nothing_comes_back_beside_a_kept_rule_that_it_became_part_of_in_two_ste
         edit_rule(session, get_rule(session, "abc"), {"approved_by": "ada"}, ADA, kind="approved")
         assert roll_back(session) == 0
         assert {part.state for part in parts} == {"archived"}
+
+
+def test_a_pin_says_nothing_about_an_edit_that_did_not_pass(database: Database) -> None:
+    with database.write() as session:
+        rule = make_rule(session, "pinned")
+        before = content_of(rule)
+        edit(session, rule, by_loop())
+        pin_rule(session, rule, ADA)
+        assert roll_back(session) == 1
+        assert content_of(rule) == before

@@ -14,6 +14,7 @@ from core.rules.conflict_records import record_conflicts
 from core.rules.conflicts import ConflictFinding
 from core.rules.library import SYSTEM, Change, create_rule, get_rule, move_rule
 from core.rules.lifecycle import Cause, State
+from core.rules.pins import pin_rule
 from core.rules.utility import Ucb
 from core.settings import LifecycleSettings, UtilitySettings
 from core.tables import Conflict, Rule, RuleEvent
@@ -60,7 +61,9 @@ def settle(
     lifecycle = SETTINGS.model_copy(update=settings)
     with database.write() as session:
         found = gather_evidence(session, DOMAIN, round_number, {"r": record} if record else {})
-        evidence = Evidence(found.records, {"r": trimmed}, found.in_conflict, found.candidate_since)
+        evidence = Evidence(
+            found.records, {"r": trimmed}, found.in_conflict, found.candidate_since, pinned=found.pinned
+        )
         apply_transitions(session, DOMAIN, evidence, lifecycle, change(round_number), testable=testable)
 
 
@@ -275,3 +278,25 @@ def test_a_rule_on_probation_does_not_come_back_while_its_conflict_is_open(datab
         session.add(conflict)
     settle(database, 2, FINE)
     assert state(database) == "active"
+
+
+def pin(database: Database, rule_id: str = "r") -> None:
+    with database.write() as session:
+        pin_rule(session, get_rule(session, rule_id), change(1, "ada"))
+
+
+def test_a_pinned_rule_is_neither_pruned_nor_archived_for_want_of_use(database: Database) -> None:
+    make_rule(database, last_retrieved_round=1)
+    pin(database)
+    settle(database, 40)
+    with database.write() as session:
+        prune(session, DOMAIN, Ucb(UtilitySettings(), 1.2), SETTINGS.model_copy(update={"capacity": 0}), change(40))
+    assert state(database) == "candidate"
+
+
+@pytest.mark.parametrize(("before", "after"), [("candidate", "archived"), ("active", "probation")])
+def test_a_pin_is_no_immunity_against_harm(database: Database, before: str, after: str) -> None:
+    make_rule(database, state=before)
+    pin(database)
+    settle(database, record=HARMFUL)
+    assert state(database) == after
