@@ -8,8 +8,10 @@ import streamlit as st
 from core.clock import Clock, utc_now
 from core.control import current_settings
 from core.db import Database, open_database
-from core.errors import UserError
+from core.errors import NotAllowedError, UserError
 from core.i18n import Translator, choose_language
+from core.people.accounts import roles_of
+from core.people.permissions import Action, may
 from core.settings import Settings, load_settings
 
 LOCAL = "local"
@@ -41,6 +43,15 @@ def context() -> Context:
 def actor() -> str:
     """Return who acts: the name in events and in the audit trail."""
     return LOCAL
+
+
+def can(action: Action) -> bool:
+    """Say whether the visitor's roles allow an action now; core.curation asks again when it is done."""
+    with context().database.read() as session:
+        try:
+            return may(roles_of(session, actor()), action)
+        except NotAllowedError:
+            return False
 
 
 def settings_now(app: Context) -> Settings:

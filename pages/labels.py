@@ -130,6 +130,9 @@ EVENTS = {
     "pruned": mark("Pruned"),
     "gate": mark("Taken back after the held-out test"),
     "rewound": mark("Rewound"),
+    "undone": mark("Taken back"),
+    "pinned": mark("Pinned"),
+    "unpinned": mark("Pin taken away"),
 }
 DISPOSITIONS = {
     "served": mark("In the prompt"),

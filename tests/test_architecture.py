@@ -16,7 +16,10 @@ FILE_LINES = 400
 FUNCTION_LINES = 60
 
 LAYERS = (
-    ("core", "core.clock", "core.effects", "core.errors", "core.ids", "core.statistics", "core.text"),
+    (
+        *("core", "core.clock", "core.differences", "core.effects", "core.errors", "core.ids"),
+        *("core.statistics", "core.text"),
+    ),
     ("core.settings", "core.i18n", "core.packaged_e5"),
     ("core.planning", "core.tables"),
     ("core.audit", "core.control", "core.db", "core.migrations"),

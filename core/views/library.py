@@ -51,7 +51,8 @@ class RuleRow:
 class RuleChange:
     """One event of a rule's history. ``changed`` maps a field of its content to (before, after).
 
-    ``reason`` is what a person typed, or a template that ``reason_values`` go into.
+    ``reason`` is what a person typed, or a template that ``reason_values`` go into; ``entry_id`` the audit entry of
+    the action that made it.
     """
 
     kind: str
@@ -63,6 +64,7 @@ class RuleChange:
     round_number: int | None
     at: datetime
     changed: dict[str, tuple[Any, Any]]
+    entry_id: int | None
 
 
 @dataclass(frozen=True)
@@ -234,4 +236,5 @@ def _change(event: RuleEvent) -> RuleChange:
         round_number=event.round_number,
         at=event.created_at,
         changed=content_changes(event.before or {}, event.after),
+        entry_id=event.entry_id,
     )
