@@ -121,7 +121,7 @@ def _draft(t: Translator, one: Drafted, check: CheckedDraft) -> None:
                 persist_state="session",
             )
         st.text(check.text)
-        st.caption(t("From line {lines}", lines=lines))
+        st.caption(t("Lines {lines}", lines=lines))
         if check.findings and not check.known:
             st.warning(t.error(UserError("{problems}", problems=Messages(check.findings))), icon=":material/report:")
         if check.hidden:

@@ -18,7 +18,7 @@ from core.views.paging import Page
 from pages.context import Context, actor, can, context
 from pages.labels import ORIGINS, STATE_LOOKS, STATES, label
 from pages.library_filters import PAGE, choose, chosen, filters, show_saved_views
-from pages.widgets import badge, pager, perform, rule_link, seen_version
+from pages.widgets import badge, pager, perform, plain, rule_link, seen_version
 
 _ROWS = 20
 _CARDS = 5

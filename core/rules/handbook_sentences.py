@@ -28,10 +28,11 @@ _TRAILING = re.compile(
 _BEFORE = re.compile(r"^before\s+(?:(?P<you>you|we)\s+)?(?P<what>[^,]+?),\s+(?P<action>\S.*)$", re.IGNORECASE)
 _AFTER = re.compile(r"^after\s+(?P<what>\w+ing\b[^,]*?),\s+(?P<action>\S.*)$", re.IGNORECASE)
 _EXCEPT = re.compile(
-    r"[,;]?\s+(?:unless|except(?:\s+(?:when|if|for|that))?|but not (?:when|if|for))\s+(?P<exclusion>.+)$", re.IGNORECASE
+    r"[,;]?\s+(?P<word>unless|except(?:\s+(?:when|if|for|that))?|but not (?:when|if|for))\s+(?P<exclusion>.+)$",
+    re.IGNORECASE,
 )
 _ALONE = re.compile(
-    r"^(?:except(?:ion)?(?:\s+(?:when|if|for|that))?|unless|this does not apply (?:when|if|to|for))\b[\s:,]*"
+    r"^(?P<word>except(?:ion)?(?:\s+(?:when|if|for|that))?|unless|this does not apply (?:when|if|to|for))\b[\s:,]*"
     r"(?P<exclusion>.+)$",
     re.IGNORECASE,
 )
@@ -90,7 +91,7 @@ def opens_sentence(text: str) -> bool:
 def _read_english(text: str, leads: bool) -> Statement:
     alone = _ALONE.match(text)
     if alone:
-        return Statement(exclusion=alone["exclusion"].strip(_END))
+        return Statement(exclusion=_english_exclusion(alone))
     rest, exclusion = _without_exclusion(text)
     timed = _timed(rest, exclusion)
     if timed is not None:
@@ -160,9 +161,17 @@ def _then(action: str) -> str:
 
 
 def _without_exclusion(text: str) -> tuple[str, str]:
-    patterns = (_CJK_EXCEPT, _CJK_EXCEPT_END) if has_cjk(text) else (_EXCEPT,)
-    for pattern in patterns:
+    cjk = has_cjk(text)
+    for pattern in (_CJK_EXCEPT, _CJK_EXCEPT_END) if cjk else (_EXCEPT,):
         match = pattern.search(text)
         if match and match.start() > 0:
-            return text[: match.start()].strip(_END), match["exclusion"].strip(_END)
+            exclusion = match["exclusion"].strip(_END) if cjk else _english_exclusion(match)
+            return text[: match.start()].strip(_END), exclusion
     return text, ""
+
+
+def _english_exclusion(match: re.Match[str]) -> str:
+    """Keep the word that a prompt needs after its "Except": when, if or for."""
+    last = match["word"].lower().split()[-1]
+    word = {"unless": "if", "when": "when", "if": "if", "for": "for"}.get(last, "")
+    return f"{word} {match['exclusion'].strip(_END)}".strip()

@@ -42,8 +42,8 @@ if [ x ]; then y; fi
     ("sentence", "expected"),
     [
         ("When the cache is cold, warm it.", ("the cache is cold", "warm it", "")),
-        ("If the lag grows, then add a worker, except for reports.", ("the lag grows", "add a worker", "reports")),
-        ("Warm the cache whenever it is cold, unless it is night", ("it is cold", "Warm the cache", "it is night")),
+        ("If the lag grows, then add a worker, except for reports.", ("the lag grows", "add a worker", "for reports")),
+        ("Warm the cache whenever it is cold, unless it is night", ("it is cold", "Warm the cache", "if it is night")),
         ("Before restarting a node, drain it.", ("the next step is restarting a node", "drain it", "")),
         ("Before you restart a node, drain it.", ("you are about to restart a node", "drain it", "")),
         ("After restarting a node, read its log.", ("you have just finished restarting a node", "read its log", "")),
@@ -79,12 +79,12 @@ def test_a_book_is_read_with_its_headings_lists_and_tables() -> None:
         (
             "the replica lag exceeds a minute",
             "switch readers to the primary and page the owner",
-            "a migration is running",
+            "if a migration is running",
         ),
         ("the disk is nearly full", "rotate the logs", ""),
         ("the disk is nearly full", "do not restart the database", ""),
         ("connections stay at the limit", "Restart the pooler", ""),
-        ("a deploy went wrong", "Roll back the newest change", "a migration ran"),
+        ("a deploy went wrong", "Roll back the newest change", "if a migration ran"),
         ("the queue lags", "add a consumer", ""),
     ]
     assert [one.lines for one in drafts][:2] == [(1, 5, 6), (1, 7, 8)]
