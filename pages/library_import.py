@@ -8,7 +8,7 @@ import streamlit as st
 
 from core import curation
 from core.curation.handbook import HandbookRule
-from core.errors import Messages, UserError
+from core.errors import UserError
 from core.i18n import Translator
 from core.rules.handbook import Drafted, Reading, Unread, decode_handbook, read_handbook
 from core.views.handbook import CheckedDraft, check_drafts
@@ -123,10 +123,11 @@ def _draft(t: Translator, one: Drafted, check: CheckedDraft) -> None:
         st.text(check.text)
         st.caption(t("Lines {lines}", lines=lines))
         if check.findings and not check.known:
-            st.warning(t.error(UserError("{problems}", problems=Messages(check.findings))), icon=":material/report:")
+            problems = (t.message({"template": one.template, "values": one.values}) for one in check.findings)
+            st.warning(" ".join(map(plain, problems)), icon=":material/report:")
         if check.hidden:
             st.warning(
-                t("Hidden characters in the text: {names}", names=plain(", ".join(check.hidden))),
+                t("The text holds characters that you cannot see: {names}", names=plain(", ".join(check.hidden))),
                 icon=":material/visibility_off:",
             )
         if not check.known:
