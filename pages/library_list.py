@@ -101,7 +101,7 @@ def _card(t: Translator, one: ListedRule) -> None:
         _marks(t, one)
         rate = one.row.success
         st.caption(t.interval(rate.value, rate.low, rate.high, rate.n))
-        rule_link(t, one.row.id, t("Open"))
+        rule_link(t, one.row.id, t("Open this rule"))
 
 
 def _marks(t: Translator, one: ListedRule) -> None:
@@ -122,7 +122,7 @@ def _table(app: Context, t: Translator, found: Page[ListedRule]) -> None:
         [_row(t, one) for one in found.items],
         hide_index=True,
         height="content",
-        key=f"library_rows_{hash(shown)}",
+        key=f"library_rows_{hash(tuple((one.row.id, one.row.version) for one in found.items))}",
         on_select="rerun",
         selection_mode="multi-row",
         column_config={
