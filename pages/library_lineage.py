@@ -17,9 +17,12 @@ def show_lineage(t: Translator, found: Lineage, rule_id: str) -> None:
     if not found.links:
         st.caption(t("It comes from no other rule, and none came from it."))
         return
-    rows = {row.id: row for row in found.rules}
-    others = "; ".join(row.name for row in found.rules if row.id != rule_id)
-    name = t("How “{name}” and these rules come from each other: {others}", name=rows[rule_id].name, others=others)
+    others = len(found.rules) - 1
+    name = t.plural(
+        "How the rule and {n} other one come from each other",
+        "How the rule and {n} other ones come from each other",
+        others,
+    )
     st.mermaid_chart(_graph(t, found, rule_id), alt=name)
     st.caption(
         t("A full arrow is a merge; a broken one leads to a rule that was learned with the other in the prompt.")

@@ -127,7 +127,7 @@ def show_decisions(app: Context, t: Translator, actions: Sequence[PersonsAction]
         st.caption(t("No person has acted on this rule yet."))
         return
     st.table([_decision(t, one) for one in actions], hide_index=True, alt=t("Who decided what"))
-    newest = next((one for one in actions if one.undone_by is None), None)
+    newest = next((one for one in actions if one.undone_by is None and one.action != Action.UNDO), None)
     if newest is not None and can(Action.UNDO):
         name = t("Undo entry {number}", number=t.number(newest.entry_id))
         if st.button(name, icon=":material/undo:", key=f"library_undo_{newest.entry_id}"):
