@@ -21,7 +21,7 @@ _BUSY_TIMEOUT_MS = 30_000
 
 
 class Database:
-    """An engine with two kinds of short session: ``read()`` and ``write()``.
+    """An engine with short sessions: ``read()``, ``write()``, and ``rehearsal()`` for a write that is not kept.
 
     Share the Database between threads, never a session.
     """
@@ -46,6 +46,13 @@ class Database:
             session.connection(execution_options={"write": True})
             yield session
             session.commit()
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[Session]:
+        """Give a session like that of ``write()`` whose changes are all thrown away: to see what would happen."""
+        with Session(self.engine, expire_on_commit=False) as session:
+            session.connection(execution_options={"write": True})
+            yield session
 
     def close(self) -> None:
         """Close all connections."""

@@ -132,7 +132,9 @@ EVENTS = {
     "pruned": mark("Pruned"),
     "gate": mark("Taken back after the held-out test"),
     "rewound": mark("Rewound"),
-    "undone": mark("Undone"),
+    "undone": mark("Taken back"),
+    "pinned": mark("Pinned"),
+    "unpinned": mark("Pin taken away"),
 }
 DISPOSITIONS = {
     "served": mark("In the prompt"),

@@ -7,7 +7,7 @@ from core.views.diagnostics.panel import domains
 from core.views.episodes import episode_story
 from core.views.flows import RuleFlow, rule_flows
 from core.views.health import METRICS
-from core.views.library import rules
+from core.views.library_list import LibraryFilter, listed_rules
 from core.views.loop import rounds
 from core.views.provenance import Explained, explain_change
 from pages.context import Context, context, translator
@@ -158,7 +158,8 @@ def _episode(app: Context, t: Translator) -> None:
 
 def _rule(app: Context, t: Translator, domain: str) -> None:
     with app.database.read() as session:
-        known = {row.id: row.name for row in rules(session, domain=domain, limit=_MOST_RULES).items}
+        found = listed_rules(session, LibraryFilter(domain=domain), limit=_MOST_RULES).items
+    known = {one.row.id: one.row.name for one in found}
     if not known:
         st.info(t("There are no rules yet. A learning round writes them; start one on the page Loop."))
         return

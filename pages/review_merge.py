@@ -8,7 +8,7 @@ import streamlit as st
 from core import curation
 from core.curation import SeenRule
 from core.i18n import Translator
-from core.views.library import RuleRow, rules
+from core.views.library import RuleRow
 from core.views.review import RuleItem
 from core.views.review_work import TEXTS, OtherRule, draft_of, other_rules
 from pages.context import Context, actor
@@ -84,8 +84,8 @@ def _offered(app: Context, item: RuleItem, search: str, neighbours: tuple[OtherR
     found = list(neighbours)
     if search.strip():
         with app.database.read() as session:
-            page = rules(session, domain=item.row.domain, text=search, limit=_FOUND)
-            ids = [row.id for row in page.items if row.state != "archived" and row.id != item.row.id]
+            page = listed_rules(session, LibraryFilter(domain=item.row.domain, text=search), limit=_FOUND)
+            ids = [one.row.id for one in page.items if one.row.state != "archived" and one.row.id != item.row.id]
             found = list(other_rules(session, ids))
     return {one.row.id: one for one in found}
 

@@ -83,7 +83,8 @@ def at_desk(database: Database, action: Action, actor: str, clock: Clock, reason
         recorder = Recorder(session)
         # Terms such as "three rounds on probation" count from the round in which a person acted.
         latest = session.exec(select(func.max(Round.number))).one()
-        change = Change(actor, clock, reason, round_number=latest)
-        desk = Desk(session, change, action, roles, next_entry_id(session))
+        entry_id = next_entry_id(session)
+        change = Change(actor, clock, reason, round_number=latest, entry_id=entry_id)
+        desk = Desk(session, change, action, roles, entry_id)
         yield desk
         desk.close(recorder)

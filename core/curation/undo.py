@@ -32,6 +32,8 @@ TABLE_NAMES = {
     "loop_control": mark("Loop"),
     "setting_override": mark("Setting"),
     "person": mark("Person"),
+    "rule_pin": mark("Pin"),
+    "saved_view": mark("Saved view"),
     "undone": mark("Action"),
 }
 """What a row of each table is called for people."""

@@ -9,6 +9,7 @@ from core.rules.comebacks import settle_returned
 from core.rules.kinship import merged_from
 from core.rules.library import SYSTEM, Change, content_of, get_rule, restore_content
 from core.rules.lifecycle import Cause, State
+from core.rules.pins import PINNED, UNPINNED
 from core.tables import RuleEvent
 
 _EARNED = frozenset(
@@ -66,7 +67,9 @@ def roll_back_round(session: Session, contents: Mapping[str, Mapping[str, Any]],
 def _touched_by_people(session: Session, first: Mapping[str, RuleEvent]) -> set[str]:
     people = session.exec(
         select(RuleEvent.rule_id, RuleEvent.id).where(
-            col(RuleEvent.rule_id).in_(list(first)), RuleEvent.actor != SYSTEM
+            col(RuleEvent.rule_id).in_(list(first)),
+            RuleEvent.actor != SYSTEM,
+            col(RuleEvent.kind).not_in((PINNED, UNPINNED)),  # they say nothing about the text
         )
     )
     return {rule_id for rule_id, event_id in people if (event_id or 0) > (first[rule_id].id or 0)}

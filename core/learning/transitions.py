@@ -11,6 +11,7 @@ from core.learning.harm import Record
 from core.rules.conflict_records import live_conflicts, losers
 from core.rules.library import Change, move_rule, rules_in
 from core.rules.lifecycle import IN_USE, Cause, State
+from core.rules.pins import pinned_rules
 from core.rules.policies import Decision
 from core.rules.pruning import rules_to_retire, with_diversity
 from core.rules.utility import Scorer
@@ -38,6 +39,7 @@ class Evidence:
     candidate_since: Mapping[str, int]
     losers: frozenset[str] = frozenset()
     returned: frozenset[str] = frozenset()
+    pinned: frozenset[str] = frozenset()
 
 
 def apply_transitions(
@@ -77,7 +79,7 @@ def prune(session: Session, domain: str, scorer: Scorer, settings: LifecycleSett
     total = sum(rule.n_used for rule in rules)
     scores = {rule.id: scorer.score(rule, total) for rule in rules}
     utilities = with_diversity(rules, scores, settings.diversity_bonus)
-    for rule in rules_to_retire(rules, utilities, settings):
+    for rule in rules_to_retire(rules, utilities, settings, pinned_rules(session)):
         utility = utilities[rule.id]
         # Infinity is no JSON, which is what the values are stored as.
         shown = round(utility, 3) if isfinite(utility) else "∞"
@@ -112,7 +114,7 @@ def gather_evidence(session: Session, domain: str, round_number: int, records: M
     shares = {rule_id: parts.get("trimmed", 0) / sum(parts.values()) for rule_id, parts in counts.items()}
     in_conflict = frozenset(rule for c in live_conflicts(session) for rule in (c.rule_a, c.rule_b))
     since, returned = _candidate_since(session, domain), _returned(session, round_number)
-    return Evidence(records, shares, in_conflict, since, losers(session), returned)
+    return Evidence(records, shares, in_conflict, since, losers(session), returned, pinned_rules(session))
 
 
 def _returned(session: Session, round_number: int) -> frozenset[str]:
@@ -175,7 +177,7 @@ def _candidate_step(
     if ready_to_go_live(rule, rule.id in evidence.in_conflict, settings) and may_go_live:
         return State.ACTIVE, Cause.VERIFIED, ("{verified} verified successes", {"verified": rule.verified})
     since = max(rule.last_retrieved_round or 0, evidence.candidate_since.get(rule.id, 0))
-    if round_number - since >= settings.unretrieved_rounds:
+    if round_number - since >= settings.unretrieved_rounds and rule.id not in evidence.pinned:
         return State.ARCHIVED, Cause.UNRETRIEVED, ("Not retrieved since round {since}", {"since": since})
     return None
 

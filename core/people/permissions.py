@@ -29,6 +29,18 @@ class Action(StrEnum):
     SET_POLICIES = "set_policies"
     ARCHIVE = "archive"
     RESTORE = "restore"
+    CREATE = "create"
+    EDIT = "edit"
+    PIN = "pin"
+    UNPIN = "unpin"
+    ARCHIVE_MANY = "archive_many"
+    RESTORE_MANY = "restore_many"
+    PIN_MANY = "pin_many"
+    UNPIN_MANY = "unpin_many"
+    IMPORT_HANDBOOK = "import_handbook"
+    REWIND = "rewind"
+    SAVE_VIEW = "save_view"
+    DELETE_VIEW = "delete_view"
     UNMERGE = "unmerge"
     QUARANTINE = "quarantine"
     ACCEPT_PROPOSAL = "accept_proposal"
@@ -61,6 +73,9 @@ STANDING = "standing"
 
 STATES: dict[str, frozenset[str]] = {
     "rule": frozenset(state.value for state in State),
+    "rules": frozenset(state.value for state in State),
+    "library": frozenset({STANDING}),
+    "view": frozenset({STANDING}),
     "proposal": frozenset({"open", "accepted", "refused"}),
     "refusal": frozenset({"refused", "revived"}),
     "conflict": frozenset({"open", "resolved", "dismissed"}),
@@ -81,6 +96,7 @@ def _may(*roles: Role, kind: str, states: tuple[str, ...] = (STANDING,)) -> Perm
 _E, _O, _M = Role.EXPERT, Role.OPERATOR, Role.MANAGER
 _CANDIDATE, _ARCHIVED = (State.CANDIDATE.value,), (State.ARCHIVED.value,)
 _IN_USE = (State.CANDIDATE.value, State.ACTIVE.value, State.PROBATION.value)
+_ANY = tuple(state.value for state in State)
 
 PERMISSIONS: dict[Action, Permission] = {
     Action.APPROVE: _may(_E, kind="rule", states=_CANDIDATE),
@@ -95,6 +111,18 @@ PERMISSIONS: dict[Action, Permission] = {
     Action.SET_POLICIES: _may(_E, kind="policies"),
     Action.ARCHIVE: _may(_E, _O, kind="rule", states=_IN_USE),
     Action.RESTORE: _may(_E, _O, kind="rule", states=_ARCHIVED),
+    Action.CREATE: _may(_E, kind="library"),
+    Action.EDIT: _may(_E, kind="rule", states=_IN_USE),
+    Action.PIN: _may(_E, _O, kind="rule", states=_IN_USE),
+    Action.UNPIN: _may(_E, _O, kind="rule", states=_ANY),
+    Action.ARCHIVE_MANY: _may(_E, _O, kind="rules", states=_IN_USE),
+    Action.RESTORE_MANY: _may(_E, _O, kind="rules", states=_ARCHIVED),
+    Action.PIN_MANY: _may(_E, _O, kind="rules", states=_IN_USE),
+    Action.UNPIN_MANY: _may(_E, _O, kind="rules", states=_ANY),
+    Action.IMPORT_HANDBOOK: _may(_E, kind="library"),
+    Action.REWIND: _may(_O, kind="library"),
+    Action.SAVE_VIEW: _may(_E, _O, _M, kind="view"),
+    Action.DELETE_VIEW: _may(_E, _O, _M, kind="view"),
     Action.UNMERGE: _may(_E, _O, kind="rule", states=_IN_USE),
     Action.QUARANTINE: _may(_E, _O, kind="rule", states=_IN_USE),
     Action.ACCEPT_PROPOSAL: _may(_E, kind="proposal", states=("open",)),

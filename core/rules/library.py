@@ -33,7 +33,8 @@ CONTENT_FIELDS = (*RuleContent.model_fields, "parents", "evidence", "lineage", "
 class Change:
     """Who changes something, why, in which round, and when.
 
-    ``reason`` is what a person typed, or an English template that ``values`` go into when it is shown.
+    ``reason`` is what a person typed, or an English template that ``values`` go into when it is shown;
+    ``entry_id`` the audit entry that a person's action leaves.
     """
 
     actor: str
@@ -41,6 +42,7 @@ class Change:
     reason: str = ""
     round_number: int | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
+    entry_id: int | None = None
 
     def because(self, template: str, **values: Any) -> "Change":
         """Return the same change for another reason."""
@@ -113,6 +115,11 @@ def move_rule(session: Session, rule: Rule, to: State, cause: Cause, change: Cha
     rule.version += 1
     session.add(rule)
     _record(session, rule, cause.value, change, before=before, from_state=from_state)
+
+
+def note_rule(session: Session, rule: Rule, kind: str, change: Change) -> None:
+    """Write an event that leaves what a rule says and where it stands as it is, such as a pin."""
+    _record(session, rule, kind, change, before=content_of(rule), from_state=rule.state)
 
 
 def restore_content(session: Session, rule: Rule, content: Mapping[str, Any], cause: Cause, change: Change) -> None:
@@ -263,6 +270,7 @@ def _record(
             before=before,
             after=content_of(rule),
             created_at=change.clock(),
+            entry_id=change.entry_id,
         )
     )
     session.flush()

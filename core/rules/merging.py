@@ -13,6 +13,7 @@ from core.rules.duplicates import Statistics, merged_statistics
 from core.rules.kinship import merged_from
 from core.rules.library import Change, create_rule, move_rule
 from core.rules.lifecycle import Cause, State
+from core.rules.pins import inherit_pin
 from core.rules.terms import terms
 from core.rules.wording import action_with_exception, condition_text
 from core.tables import Rule, RuleUse
@@ -53,6 +54,7 @@ def merge_rules(
         **added_up(session, parents).__dict__,
         **extra,
     )
+    inherit_pin(session, rule, parents, change)
     for parent in parents:
         why = change.because("Merged into “{name}”", name=rule.name)
         move_rule(session, parent, State.ARCHIVED, Cause.MERGED, why, merged_into=rule.id)

@@ -4,8 +4,9 @@ from core.tables.ledger import LedgerEntry
 from core.tables.people import AccessMode, AuditEntry, AuditHead, AuditObject, Person, SettingOverride, Undone
 from core.tables.review import Approval, Assignment, Claim, EvidenceWish, Policy, ReviewDraft
 from core.tables.rounds import Lease, LoopControl, Reflection, Round
-from core.tables.rules import Conflict, Proposal, Refusal, Rule, RuleEvent
+from core.tables.rules import Conflict, Proposal, Refusal, Rule, RuleEvent, RulePin
 from core.tables.vectors import Embedding, QueryRewrite
+from core.tables.views import SavedView
 from core.tables.work import Episode, RuleUse, Task
 
 __all__ = [
@@ -33,7 +34,9 @@ __all__ = [
     "Round",
     "Rule",
     "RuleEvent",
+    "RulePin",
     "RuleUse",
+    "SavedView",
     "SettingOverride",
     "Task",
     "Undone",

@@ -30,6 +30,9 @@ class Rule(RuleContent, table=True):
     __table_args__ = (
         Index("ix_rule_domain_state", "domain", "state"),
         Index("ix_rule_waiting", "state", "approved_by", "created_at", "id"),
+        Index("ix_rule_state_created", "state", "created_at"),
+        Index("ix_rule_created", "created_at"),
+        Index("ix_rule_used", "n_used"),
     )
 
     id: str = Field(primary_key=True)
@@ -76,6 +79,17 @@ class RuleEvent(SQLModel, table=True):
     before: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     after: dict[str, Any] = Field(sa_type=JSON)
     created_at: datetime = Field(sa_type=UtcDateTime)
+    entry_id: int | None = Field(default=None, description="Audit entry of the person's action that made it.")
+
+
+class RulePin(SQLModel, table=True):
+    """A rule that a person wants kept: pruning passes it by. No part of what a rule says, so no rewind touches it."""
+
+    __tablename__ = "rule_pin"
+
+    rule_id: str = Field(primary_key=True, foreign_key="rule.id")
+    pinned_by: str
+    pinned_at: datetime = Field(sa_type=UtcDateTime)
 
 
 class Refusal(SQLModel, table=True):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, String, case, cast, func, or_
+from sqlalchemy import String, case, cast, func
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
@@ -14,7 +14,7 @@ from core.rules.wording import rule_text
 from core.statistics import Interval, wilson
 from core.tables import Episode, Rule, RuleEvent, RuleUse
 from core.tables.rules import RuleContent
-from core.views.paging import PAGE_SIZE, Page
+from core.views.paging import PAGE_SIZE
 
 STATES = ("candidate", "active", "probation", "archived")
 
@@ -51,7 +51,8 @@ class RuleRow:
 class RuleChange:
     """One event of a rule's history. ``changed`` maps a field of its content to (before, after).
 
-    ``reason`` is what a person typed, or a template that ``reason_values`` go into.
+    ``reason`` is what a person typed, or a template that ``reason_values`` go into; ``entry_id`` the audit entry of
+    the action that made it.
     """
 
     kind: str
@@ -63,6 +64,7 @@ class RuleChange:
     round_number: int | None
     at: datetime
     changed: dict[str, tuple[Any, Any]]
+    entry_id: int | None
 
 
 @dataclass(frozen=True)
@@ -97,38 +99,6 @@ def library_counts(session: Session) -> LibraryCounts:
         select(Rule.domain, func.count()).where(Rule.state != "archived").group_by(Rule.domain).order_by(Rule.domain)
     ).all()
     return LibraryCounts({state: states.get(state, 0) for state in STATES}, dict(domains))
-
-
-def rules(
-    session: Session,
-    *,
-    state: str | None = None,
-    domain: str | None = None,
-    text: str = "",
-    limit: int = PAGE_SIZE,
-    offset: int = 0,
-) -> Page[RuleRow]:
-    """List rules, most used first within the newest states.
-
-    Args:
-        session: for reading.
-        state: one of ``STATES``, or None for all.
-        domain: only this domain, or None for all.
-        text: every word of it has to occur in name, condition, action, exclusion or rationale.
-        limit: rows at most.
-        offset: rows to skip.
-    """
-    wanted = _conditions(state, domain, text)
-    total = session.exec(select(func.count()).select_from(Rule).where(*wanted)).one()
-    order = case(
-        {name: place for place, name in enumerate(("active", "candidate", "probation"))},
-        value=Rule.state,
-        else_=3,
-    )
-    found = session.exec(
-        select(Rule).where(*wanted).order_by(order, col(Rule.n_used).desc(), Rule.id).limit(limit).offset(offset)
-    ).all()
-    return Page(tuple(rule_row(rule) for rule in found), total)
 
 
 def rule_story(session: Session, rule_id: str, *, events: int = 100) -> RuleStory | None:
@@ -192,18 +162,6 @@ def content_changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, 
     return {field: (before[field], after[field]) for field in fields if before[field] != after[field]}
 
 
-def _conditions(state: str | None, domain: str | None, text: str) -> list[ColumnElement[bool]]:
-    wanted: list[ColumnElement[bool]] = []
-    if state is not None:
-        wanted.append(col(Rule.state) == state)
-    if domain is not None:
-        wanted.append(col(Rule.domain) == domain)
-    searched = (Rule.name, Rule.condition, Rule.action, Rule.exclusion, Rule.rationale)
-    for word in text.split():
-        wanted.append(or_(*(col(column).icontains(word, autoescape=True) for column in searched)))
-    return wanted
-
-
 def _children(session: Session, rule_id: str) -> list[Rule]:
     named = cast(Rule.parents, String).contains(f'"{rule_id}"', autoescape=True)
     return list(session.exec(select(Rule).where(named).order_by(Rule.id).limit(PAGE_SIZE)).all())
@@ -234,4 +192,5 @@ def _change(event: RuleEvent) -> RuleChange:
         round_number=event.round_number,
         at=event.created_at,
         changed=content_changes(event.before or {}, event.after),
+        entry_id=event.entry_id,
     )

@@ -11,13 +11,14 @@ from sqlmodel import Session, SQLModel, col, select
 from core import curation
 from core.audit import first_broken_link
 from core.curation import SeenConflict
+from core.curation.handbook import HandbookRule
 from core.curation.recorder import key_of, state_of
 from core.db import Database, open_database
 from core.errors import ConcurrentChangeError, NotAllowedError, UserError
 from core.people.accounts import Identity, set_sign_in_needed
 from core.rules.conflict_records import record_conflicts
 from core.rules.conflicts import ConflictFinding
-from core.rules.library import SYSTEM, Change, create_rule, get_rule, move_rule
+from core.rules.library import SYSTEM, Change, create_rule, get_rule, last_event_id, move_rule
 from core.rules.lifecycle import Cause, State
 from core.rules.policies import Decision, PolicyTerms
 from core.settings import ReviewSettings, Settings
@@ -34,6 +35,8 @@ from core.tables import (
     Refusal,
     Round,
     Rule,
+    RulePin,
+    SavedView,
     SettingOverride,
     Undone,
 )
@@ -46,8 +49,8 @@ BY_LOOP = Change(SYSTEM, lambda: NOW, round_number=1)
 WHO: dict[str, Any] = {"actor": "ada", "clock": lambda: NOW}
 TWO_EYES = Settings(_env_file=None, review=ReviewSettings(second_opinion="desk"))
 TABLES: tuple[type[SQLModel], ...] = (
-    *(Rule, Conflict, Proposal, Refusal, SettingOverride, LoopControl, Person),
-    *(Approval, Assignment, EvidenceWish, Policy),
+    *(Rule, RulePin, Conflict, Proposal, Refusal, SettingOverride, LoopControl, Person),
+    *(Approval, Assignment, EvidenceWish, Policy, SavedView),
 )
 
 
@@ -61,7 +64,10 @@ def invite(session: Session, email: str, *roles: str, active: bool = True) -> No
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    """A candidate c, live rules a and b in conflict, an archived rule x, a merge m of p and q, and what waits."""
+    """A candidate c, live rules a and b in conflict, an archived rule x, a merge m of p and q, and what waits.
+
+    Rule z came a round later; b is pinned.
+    """
     opened = open_database(f"sqlite:///{tmp_path}/t.db")
     with opened.write() as session:
         session.add(Round(number=1, environment="desk", seed=1, trigger="schedule", started_at=NOW))
@@ -85,6 +91,11 @@ def database(tmp_path: Path) -> Iterator[Database]:
         invite(session, "old@example.com", "expert")
         invite(session, "gone@example.com", "expert", active=False)
         session.add(Refusal(id="f", draft=refused, reasons=[], created_at=NOW))
+        session.add(Round(number=2, environment="desk", seed=1, trigger="schedule", started_at=NOW))
+        late = draft("the report is empty on a Monday", "run the weekend import again before it is sent")
+        create_rule(session, late, Change(SYSTEM, lambda: NOW, round_number=2), origin="reflection", id="z")
+        session.add(RulePin(rule_id="b", pinned_by="ada", pinned_at=NOW))
+        session.add(SavedView(id="v", page="library", owner="ada", name="Mine", query={"a": "1"}, changed_at=NOW))
     yield opened
     opened.close()
 
@@ -121,6 +132,12 @@ def assign_with_accounts(database: Database, **values: Any) -> None:
     curation.assign(database, **values)
 
 
+def newest_event(database: Database) -> int:
+    with database.read() as session:
+        return last_event_id(session)
+
+
+NEW_TEXT = {"action": "rotate the logs, then look for the service that writes most"}
 ACTS: dict[str, Callable[[Database], object]] = {
     "approve": lambda d: curation.approve(d, rule_id="c", version=1, settings=SETTINGS, **WHO),
     "activate": lambda d: curation.approve(d, rule_id="c", version=1, settings=SETTINGS, activate=True, **WHO),
@@ -142,6 +159,20 @@ ACTS: dict[str, Callable[[Database], object]] = {
     "quarantine": lambda d: curation.quarantine(
         d, rule_id="a", version=2, descendants={"b": 2, "c": 1}, reason="poisoned", **WHO
     ),
+    "edit_live": lambda d: curation.edit(
+        d, rule_id="a", version=2, content=NEW_TEXT, reason="clearer", settings=SETTINGS, **WHO
+    ),
+    "pin": lambda d: curation.pin(d, rule_id="a", version=2, **WHO),
+    "unpin": lambda d: curation.unpin(d, rule_id="b", version=2, **WHO),
+    "archive_many": lambda d: curation.archive_many(d, rules={"a": 2, "c": 1}, reason="old", **WHO),
+    "restore_many": lambda d: curation.restore_many(d, rules={"x": 3}, reason="true after all", **WHO),
+    "pin_many": lambda d: curation.pin_many(d, rules={"a": 2, "b": 2}, **WHO),
+    "unpin_many": lambda d: curation.unpin_many(d, rules={"a": 2, "b": 2}, **WHO),
+    "rewind": lambda d: curation.rewind_to_round(
+        d, domain="desk", round_number=1, seen=newest_event(d), reason="worse since", **WHO
+    ),
+    "save_view": lambda d: curation.save_view(d, page="library", name="Mine too", query={"b": "2"}, **WHO),
+    "delete_view": lambda d: curation.delete_view(d, view_id="v", **WHO),
     "accept_proposal": lambda d: curation.accept_proposal(d, proposal_id="o", settings=SETTINGS, **WHO),
     "refuse_proposal": lambda d: curation.refuse_proposal(d, proposal_id="o", reason="no", **WHO),
     "keep": lambda d: curation.keep_rule(d, seen=seen(d), keep="a", reason="ours", **WHO),
@@ -186,9 +217,22 @@ def test_an_undone_action_leaves_all_as_it_was_and_can_be_done_again(
         assert first_broken_link(session) is None
 
 
-def test_what_an_undone_action_created_goes_to_the_archive_with_its_history(database: Database) -> None:
+CREATING: dict[str, Callable[[Database], str]] = {
+    "revive": lambda d: curation.revive_refusal(d, refusal_id="f", **WHO),
+    "create": lambda d: curation.create(d, content=WRITTEN, settings=SETTINGS, **WHO),
+    "import": lambda d: curation.import_handbook(
+        d, file="b.md", rules=[HandbookRule("h", 3, WRITTEN)], settings=SETTINGS, **WHO
+    )[0],
+}
+WRITTEN = draft("a queue has no consumer", "start one and look at why the last one ended").model_dump()
+
+
+@pytest.mark.parametrize("make", CREATING.values(), ids=CREATING)
+def test_what_an_undone_action_created_goes_to_the_archive_with_its_history(
+    database: Database, make: Callable[[Database], str]
+) -> None:
     before = picture(database)
-    rule_id = curation.revive_refusal(database, refusal_id="f", **WHO)
+    rule_id = make(database)
     curation.undo(database, entry_id=last_entry(database).id or 0, **WHO)
     assert picture(database, without=rule_id) == before
     with database.read() as session:

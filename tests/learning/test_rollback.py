@@ -12,6 +12,7 @@ from core.learning.rollback import contents_without_round, roll_back_round
 from core.rules.archive import archived_because
 from core.rules.library import SYSTEM, VOTED, Change, content_of, create_rule, edit_rule, get_rule, move_rule
 from core.rules.lifecycle import Cause, State
+from core.rules.pins import pin_rule
 from core.tables import Rule, RuleEvent
 from core.tables.rules import RuleContent
 from tests.learning.rows import DOMAIN, NOW
@@ -238,3 +239,13 @@ def test_what_came_back_from_the_archive_in_the_round_goes_there_again_and_may_c
         assert (rule.n_used, rule.verified) == (9, 4)
         cause = Cause.HARMFUL if earned is Cause.HARMFUL else Cause.UNRETRIEVED
         assert archived_because(session, DOMAIN) == {"r": cause}, "where it was sent before; harm stays known"
+
+
+def test_a_pin_says_nothing_about_an_edit_that_did_not_pass(database: Database) -> None:
+    with database.write() as session:
+        rule = make_rule(session, "pinned")
+        before = content_of(rule)
+        edit(session, rule, by_loop())
+        pin_rule(session, rule, ADA)
+        assert roll_back(session) == 1
+        assert content_of(rule) == before

@@ -15,6 +15,7 @@ from core.rules.conflict_records import record_conflicts
 from core.rules.conflicts import ConflictFinding
 from core.rules.library import SYSTEM, Change, create_rule, get_rule, move_rule
 from core.rules.lifecycle import Cause, State
+from core.rules.pins import pin_rule
 from core.rules.utility import Ucb
 from core.settings import LifecycleSettings, UtilitySettings
 from core.tables import Conflict, Rule, RuleEvent
@@ -296,3 +297,25 @@ def test_what_came_back_with_a_record_of_harm_is_archived_for_it_at_once(databas
         move_rule(session, get_rule(session, "r"), State.CANDIDATE, Cause.REENTERED, change(2))
     settle(database, 2, HARMFUL)
     assert (state(database), last_event(database).kind) == ("archived", "harmful")
+
+
+def pin(database: Database, rule_id: str = "r") -> None:
+    with database.write() as session:
+        pin_rule(session, get_rule(session, rule_id), change(1, "ada"))
+
+
+def test_a_pinned_rule_is_neither_pruned_nor_archived_for_want_of_use(database: Database) -> None:
+    make_rule(database, last_retrieved_round=1)
+    pin(database)
+    settle(database, 40)
+    with database.write() as session:
+        prune(session, DOMAIN, Ucb(UtilitySettings(), 1.2), SETTINGS.model_copy(update={"capacity": 0}), change(40))
+    assert state(database) == "candidate"
+
+
+@pytest.mark.parametrize(("before", "after"), [("candidate", "archived"), ("active", "probation")])
+def test_a_pin_is_no_immunity_against_harm(database: Database, before: str, after: str) -> None:
+    make_rule(database, state=before)
+    pin(database)
+    settle(database, record=HARMFUL)
+    assert state(database) == after

@@ -80,7 +80,7 @@ def test_a_rule_has_its_history_uses_and_evidence(sample: Database, open_page: O
     assert not at.exception
     assert "Candidate → Active" in shown
     assert at.title[0].value == "Compare the error onset with the deploy log"
-    assert [tab.label for tab in at.tabs] == ["History", "Effect", "Uses by round", "Evidence and relatives"]
+    assert [tab.label for tab in at.tabs] == [*("History", "Versions", "Who decided", "Effect", "Episodes", "Lineage")]
     assert len(at.dataframe[0].value) == 6  # rounds 3 to 8: the rule was born in round 2
 
 
@@ -177,7 +177,7 @@ def test_a_typed_task_shows_its_prompt_and_why_each_rule_is_in_or_out(sample: Da
 
 def test_a_rule_says_its_effect_and_when_too_few_episodes_tell(sample: Database, open_page: OpenPage) -> None:
     at = open_page("library", rule="rule_0000000000000002")
-    effects = at.tabs[1].table[0].value
+    effects = at.tabs[3].table[0].value
     assert list(effects["Metric"]) == [
         "Task success rate", "Mean turns", "Tool-call error rate", "Rule-compliance rate"
     ]  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 from sqlmodel import Session
 
 from core.db import Database
+from core.rules.library import content_of
 from core.tables import (
     Conflict,
     Episode,
@@ -25,7 +26,6 @@ from core.tables import (
     RuleUse,
     Task,
 )
-from core.tables.rules import RuleContent
 from tests.support.sample_rules import QUERIES, RESULTS, RULES, TRAJECTORY
 
 ROUNDS = 8
@@ -115,7 +115,7 @@ def _events(session: Session, rule: Rule) -> None:
         steps.append(("transition", "active", "probation", "system", "harmful"))
     if rule.state == "archived":
         steps.append(("transition", "probation", "archived", "system", "no_recovery"))
-    content = RuleContent.model_validate(rule.model_dump(include=set(RuleContent.model_fields))).model_dump()
+    content = content_of(rule)
     for place, (kind, from_state, to_state, actor, reason) in enumerate(steps):
         session.add(
             RuleEvent(
@@ -126,8 +126,8 @@ def _events(session: Session, rule: Rule) -> None:
                 actor=actor,
                 reason=reason,
                 round_number=(rule.created_round or 0) + place,
-                before=None if from_state is None else content,
-                after=content,
+                before=None if from_state is None else content | {"state": from_state},
+                after=content | {"state": to_state},
                 created_at=rule.created_at + timedelta(minutes=55 * place),
             )
         )
