@@ -9,6 +9,7 @@ from core import curation
 from core.curation import SeenRule
 from core.i18n import Translator
 from core.views.library import RuleRow
+from core.views.library_list import LibraryFilter, listed_rules
 from core.views.review import RuleItem
 from core.views.review_work import TEXTS, OtherRule, draft_of, other_rules
 from pages.context import Context, actor
