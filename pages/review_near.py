@@ -1,21 +1,18 @@
 """What a candidate is like: its nearest neighbours word by word, and the rules it contradicts."""
 
 from collections.abc import Iterator
-from functools import partial
 
 import streamlit as st
 
-from core import curation
 from core.differences import Piece, word_differences
 from core.embeddings import Embedder
 from core.i18n import Translator
-from core.people.permissions import Action
 from core.views.nearest import Nearest, RuleMap
 from core.views.review import ConflictCard, RuleItem
 from core.views.review_work import OtherRule
-from pages.context import Context, actor, can, context
+from pages.context import context
 from pages.labels import DETECTORS, label
-from pages.widgets import perform, plain, rule_badges, rule_link
+from pages.widgets import plain, rule_badges, rule_link
 
 _COMPARED = 4000
 """Characters up to which two texts are compared word by word; longer ones are shown as they are."""
@@ -82,16 +79,16 @@ def _marked(piece: Piece, color: str, sign: str) -> str:
     return f":{color}-background[{sign}{text}{sign}]" if text else ""
 
 
-def show_conflicts(app: Context, t: Translator, item: RuleItem) -> None:
+def show_conflicts(t: Translator, item: RuleItem) -> None:
     """Show the rules that a candidate contradicts."""
     if not item.conflicts:
         return
     st.subheader(t("Contradicts another rule"), anchor=False)
     for card in item.conflicts:
-        _conflict(app, t, item, card)
+        _conflict(t, item, card)
 
 
-def _conflict(app: Context, t: Translator, item: RuleItem, card: ConflictCard) -> None:
+def _conflict(t: Translator, item: RuleItem, card: ConflictCard) -> None:
     with st.container(border=True):
         rule_badges(t, card.other)
         st.text(card.other.text)
@@ -100,23 +97,9 @@ def _conflict(app: Context, t: Translator, item: RuleItem, card: ConflictCard) -
             kept = item.row.name if card.suggestion == item.row.id else card.other.name
             st.caption(t("Suggested: keep “{name}”", name=plain(kept)))
         rule_link(t, card.other.id, card.other.name)
-        if not can(Action.RESOLVE_CONFLICT):
-            st.caption(t("An operator resolves conflicts."))
-            return
-        ways = (
-            (t("Keep this rule"), item.row.id),
-            (t("Keep the other"), card.other.id),
-            (t("Not a conflict"), None),
+        st.page_link(
+            "conflicts.py",
+            label=t("Settle it on the page Conflicts"),
+            icon=":material/compare_arrows:",
+            query_params={"conflict": card.id, "lang": t.language},
         )
-        with st.container(horizontal=True, gap="small"):
-            for place, (name, keep) in enumerate(ways):
-                if st.button(name, key=f"review_conflict_{card.id}_{place}"):
-                    action = partial(
-                        curation.resolve_conflict,
-                        app.database,
-                        conflict_id=card.id,
-                        keep=keep,
-                        actor=actor(),
-                        clock=app.clock,
-                    )
-                    perform(t, action, t("Conflict settled: {choice}", choice=name))

@@ -14,7 +14,6 @@ from core.curation.conflicts import (
     keep_rule,
     merge_pair,
     narrow,
-    resolve_conflict,
     set_priority,
 )
 from core.curation.drafts import discard_draft, save_draft
@@ -78,7 +77,6 @@ __all__ = [
     "refuse_many",
     "refuse_proposal",
     "release",
-    "resolve_conflict",
     "restore",
     "restore_many",
     "revive_refusal",

@@ -60,18 +60,6 @@ def keep_rule(database: Database, *, seen: SeenConflict, keep: str, reason: str,
         _settle(desk, conflict, Way.KEEP, keep)
 
 
-def resolve_conflict(database: Database, *, conflict_id: str, keep: str | None, actor: str, clock: Clock) -> None:
-    """Keep a rule or dismiss the conflict, whatever the versions: for Review, until it links to Conflicts."""
-    with database.read() as session:
-        conflict = session.get(Conflict, conflict_id)
-        pair = (conflict.rule_a, conflict.rule_b) if conflict is not None else ()
-        seen = SeenConflict(conflict_id, {rule_id: get_rule(session, rule_id).version for rule_id in pair})
-    if keep is None:
-        dismiss_conflict(database, seen=seen, reason="", actor=actor, clock=clock)
-    else:
-        keep_rule(database, seen=seen, keep=keep, reason="", actor=actor, clock=clock)
-
-
 def set_priority(database: Database, *, seen: SeenConflict, first: str, reason: str, actor: str, clock: Clock) -> None:
     """Leave both rules in use: where both fit a task, the prompt carries ``first`` and not the other.
 

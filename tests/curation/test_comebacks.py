@@ -9,7 +9,7 @@ import pytest
 from sqlmodel import select
 
 from core import curation
-from core.curation import Seen
+from core.curation import SeenConflict
 from core.db import Database, open_database
 from core.errors import UserError
 from core.learning.harm import Record
@@ -81,8 +81,8 @@ def conflict(database: Database) -> Conflict:
         return session.exec(select(Conflict)).one()
 
 
-def seen(database: Database) -> Seen:
-    return Seen(conflict(database).id, {name: version(database, name) for name in "ab"})
+def seen(database: Database) -> SeenConflict:
+    return SeenConflict(conflict(database).id, {name: version(database, name) for name in "ab"})
 
 
 def archive(database: Database, rule_id: str) -> int:

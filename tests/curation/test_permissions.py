@@ -16,16 +16,21 @@ from sqlmodel import Session, func, select
 
 from core import curation
 from core.audit import record_action
+from core.curation import SeenRule
+from core.curation.handbook import HandbookRule
 from core.db import Database, open_database
 from core.errors import NotAllowedError, UserError
 from core.people.accounts import Identity, set_sign_in_needed
 from core.people.names import ACTION_NAMES, KIND_NAMES, ROLE_NAMES, STATE_NAMES
 from core.people.permissions import PERMISSIONS, STANDING, STATES, Action, Role
-from core.rules.library import SYSTEM, Change, create_rule, get_rule, move_rule
+from core.rules.library import SYSTEM, Change, create_rule, edit_rule, get_rule, last_event_id, move_rule
 from core.rules.lifecycle import Cause, State
+from core.rules.pins import pin_rule
+from core.rules.policies import Decision, PolicyTerms, stored_policies
 from core.settings import Settings
-from core.tables import AuditEntry, Conflict, Person, Proposal, Refusal, Rule, Undone
+from core.tables import AuditEntry, Conflict, Person, Proposal, Refusal, Rule, SavedView, Undone
 from core.tables.rules import RuleContent
+from tests.support.settling import settle
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SETTINGS = Settings(_env_file=None)
@@ -33,10 +38,29 @@ BY_LOOP = Change(SYSTEM, lambda: NOW)
 NUMBERS = count(1)
 
 IN_USE = "candidate active probation"
+ANY = "candidate active probation archived"
 EXPECTED = {  # action -> roles besides administrators, kind, states
     "approve": ("expert", "rule", "candidate"),
     "edit_and_approve": ("expert", "rule", "candidate"),
     "refuse": ("expert", "rule", "candidate"),
+    "ask_evidence": ("expert", "rule", "candidate"),
+    "merge_into": ("expert", "rule", "candidate"),
+    "bulk_approve": ("expert", "rule", "candidate"),
+    "bulk_refuse": ("expert", "rule", "candidate"),
+    "assign": ("expert operator", "item", "waiting"),
+    "set_policies": ("expert", "policies", STANDING),
+    "create": ("expert", "library", STANDING),
+    "edit": ("expert", "rule", IN_USE),
+    "pin": ("expert operator", "rule", IN_USE),
+    "unpin": ("expert operator", "rule", ANY),
+    "archive_many": ("expert operator", "rules", IN_USE),
+    "restore_many": ("expert operator", "rules", "archived"),
+    "pin_many": ("expert operator", "rules", IN_USE),
+    "unpin_many": ("expert operator", "rules", ANY),
+    "import_handbook": ("expert", "library", STANDING),
+    "rewind": ("operator", "library", STANDING),
+    "save_view": ("expert operator manager", "view", STANDING),
+    "delete_view": ("expert operator manager", "view", STANDING),
     "archive": ("expert operator", "rule", IN_USE),
     "restore": ("expert operator", "rule", "archived"),
     "unmerge": ("expert operator", "rule", IN_USE),
@@ -113,6 +137,34 @@ def make_merge(session: Session, state: str) -> str:
     return merged
 
 
+def make_pair(session: Session, state: str) -> str:
+    """Make a rule, and another in use of the same domain."""
+    rule = get_rule(session, make_rule(session, state))
+    text = RuleContent(**written(rule.domain))
+    create_rule(session, text, BY_LOOP, origin="reflection", id=f"{rule.id}_other")
+    return rule.id
+
+
+def make_pinned(session: Session, state: str) -> str:
+    rule_id = make_rule(session, state)
+    pin_rule(session, get_rule(session, rule_id), BY_LOOP)
+    return rule_id
+
+
+def make_history(session: Session) -> str:
+    """Make a domain with a rule that was archived after round 1."""
+    rule = get_rule(session, make_rule(session, "candidate"))
+    edit_rule(session, rule, {"tags": ["logs"]}, Change(SYSTEM, lambda: NOW, round_number=1))
+    move_rule(session, rule, State.ARCHIVED, Cause.PRUNED, Change(SYSTEM, lambda: NOW, round_number=2))
+    return rule.domain
+
+
+def make_view(session: Session, owner: str) -> str:
+    view = SavedView(id=f"view_{next(NUMBERS)}", page="library", owner=owner, name="Mine", query={}, changed_at=NOW)
+    session.add(view)
+    return view.id
+
+
 def make_proposal(session: Session, state: str) -> str:
     rule = get_rule(session, make_rule(session, "active"))
     proposal = Proposal(
@@ -172,6 +224,11 @@ MAKERS: dict[str, Callable[[Session, str], str]] = {
     "proposal": make_proposal,
     "refusal": make_refusal,
     "conflict": make_conflict,
+    "rules": make_rule,
+    "item": lambda session, state: make_rule(session, "candidate" if state == "waiting" else "active"),
+    "library": lambda session, state: f"desk {next(NUMBERS)}",
+    "policies": lambda session, state: "policies",
+    "view": lambda session, state: f"view {next(NUMBERS)}",
     "loop": lambda session, state: "loop",
     "setting": lambda session, state: "setting",
     "person": make_account,
@@ -185,6 +242,46 @@ def rule_act(act: Callable[..., object], **more: Any) -> Callable[..., object]:
         return act(database, rule_id=key, version=version, **more, **who)
 
     return do
+
+
+def rules_act(act: Callable[..., object], name: str = "rules", **more: Any) -> Callable[..., object]:
+    def do(database: Database, key: str, **who: Any) -> object:
+        with database.read() as session:
+            version = session.get_one(Rule, key).version
+        return act(database, **{name: {key: version}}, **more, **who)
+
+    return do
+
+
+def merge_into(database: Database, key: str, **who: Any) -> object:
+    with database.read() as session:
+        version = session.get_one(Rule, key).version
+    content = {"condition": "a log volume has no room left"}
+    candidate, other = SeenRule(key, version), SeenRule(f"{key}_other", 1)
+    return curation.merge_into(database, candidate=candidate, other=other, content=content, settings=SETTINGS, **who)
+
+
+def set_policies(database: Database, key: str, **who: Any) -> None:
+    with database.read() as session:
+        seen = stored_policies(session)
+    policy = PolicyTerms("handbook", "", next(NUMBERS) / 10_000, 1.0, Decision.APPROVE)
+    curation.set_policies(database, policies=[policy], seen=seen, **who)
+
+
+def rewind(database: Database, key: str, **who: Any) -> None:
+    with database.read() as session:
+        seen = last_event_id(session)
+    curation.rewind_to_round(database, domain=key, round_number=1, seen=seen, reason="worse since", **who)
+
+
+def written(domain: str) -> dict[str, Any]:
+    return {
+        "name": "Start a consumer",
+        "condition": f"the queue of {domain} has no consumer",
+        "action": "start one and look at why the last one ended",
+        "domain": domain,
+        "confidence": 0.9,
+    }
 
 
 def person_act(act: Callable[..., object], **more: Any) -> Callable[..., object]:
@@ -210,12 +307,34 @@ CASES: dict[Action, Callable[..., object]] = {
     Action.RESTORE: rule_act(curation.restore, reason="needed"),
     Action.UNMERGE: rule_act(curation.unmerge, reason="differ"),
     Action.QUARANTINE: rule_act(curation.quarantine, descendants={}, reason="harmful"),
+    Action.ASK_EVIDENCE: rule_act(curation.ask_for_evidence, unit="verified", count=3),
+    Action.MERGE_INTO: merge_into,
+    Action.BULK_APPROVE: rules_act(curation.approve_many, "versions", settings=SETTINGS),
+    Action.BULK_REFUSE: rules_act(curation.refuse_many, "versions", reason="no"),
+    Action.ASSIGN: lambda d, key, **who: curation.assign(d, item_id=key, person=address("expert"), **who),
+    Action.SET_POLICIES: set_policies,
+    Action.CREATE: lambda d, key, **who: curation.create(d, content=written(key), settings=SETTINGS, **who),
+    Action.EDIT: rule_act(
+        curation.edit, content={"condition": "a log volume has no room left"}, reason="", settings=SETTINGS
+    ),
+    Action.PIN: rule_act(curation.pin),
+    Action.UNPIN: rule_act(curation.unpin),
+    Action.ARCHIVE_MANY: rules_act(curation.archive_many, reason="old"),
+    Action.RESTORE_MANY: rules_act(curation.restore_many, reason="needed"),
+    Action.PIN_MANY: rules_act(curation.pin_many),
+    Action.UNPIN_MANY: rules_act(curation.unpin_many),
+    Action.IMPORT_HANDBOOK: lambda d, key, **who: curation.import_handbook(
+        d, file="book.md", rules=[HandbookRule(f"draft {key}", 1, written(key))], settings=SETTINGS, **who
+    ),
+    Action.REWIND: rewind,
+    Action.SAVE_VIEW: lambda d, key, **who: curation.save_view(d, page="library", name=key, query={"a": "1"}, **who),
+    Action.DELETE_VIEW: lambda d, key, **who: curation.delete_view(d, view_id=key, **who),
     Action.ACCEPT_PROPOSAL: lambda d, key, **who: curation.accept_proposal(
         d, proposal_id=key, settings=SETTINGS, **who
     ),
     Action.REFUSE_PROPOSAL: lambda d, key, **who: curation.refuse_proposal(d, proposal_id=key, reason="no", **who),
     Action.REVIVE_REFUSAL: lambda d, key, **who: curation.revive_refusal(d, refusal_id=key, **who),
-    Action.RESOLVE_CONFLICT: lambda d, key, **who: curation.resolve_conflict(d, conflict_id=key, keep=None, **who),
+    Action.RESOLVE_CONFLICT: lambda d, key, **who: settle(d, key, None, **who),
     Action.SET_LOOP: lambda d, key, **who: curation.set_loop(d, wanted="run", **who),
     Action.STEP_LOOP: lambda d, key, **who: curation.step_loop(d, rounds=1, **who),
     Action.CHANGE_SETTING: lambda d, key, **who: curation.change_setting(
@@ -240,6 +359,14 @@ def make(database: Database, action: Action, state: str, who: str) -> tuple[str,
             return make_entry(session, state, who), address(who)
         if action is Action.UNMERGE:
             return make_merge(session, state), address(who)
+        if action is Action.MERGE_INTO:
+            return make_pair(session, state), address(who)
+        if action in (Action.UNPIN, Action.UNPIN_MANY):
+            return make_pinned(session, state), address(who)
+        if action is Action.REWIND:
+            return make_history(session), address(who)
+        if action is Action.DELETE_VIEW:
+            return make_view(session, address(who)), address(who)
         if action is Action.FIRST_SIGN_IN:
             email = f"self{next(NUMBERS)}@example.com"
             exists = state != "absent" and who != "no account"
