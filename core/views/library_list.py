@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_
+from sqlalchemy import ColumnElement, func, literal, or_
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
@@ -138,7 +137,9 @@ def _conditions(wanted: LibraryFilter) -> list[ColumnElement[bool]]:
     if wanted.in_conflict:
         conditions.append(col(Rule.state) != State.ARCHIVED.value)
         conditions.append(or_(*(col(Rule.id).in_(side) for side in _conflicting())))
-    said = reduce(lambda left, right: left + "\n" + right, map(col, _SEARCHED))
+    said: ColumnElement[str] = literal("")
+    for column in _SEARCHED:
+        said = said + "\n" + col(column)
     conditions += [said.icontains(word, autoescape=True) for word in wanted.text.split()]
     return conditions
 
