@@ -37,11 +37,7 @@ def show_list(app: Context, t: Translator, counts: LibraryCounts) -> None:
     if wanted.text and chosen("way", "words") == "meaning":
         _by_meaning(app, t, wanted)
     elif chosen("form", "board") == "table":
-        with app.database.read() as session:
-            total = listed_rules(session, wanted, limit=1).total
-            offset = pager(t, total, _ROWS, PAGE)
-            found = listed_rules(session, wanted, order=chosen("order", "newest"), limit=_ROWS, offset=offset)
-        _table(app, t, found)
+        _table(app, t, _paged(app, t, partial(listed_rules, wanted=wanted, order=chosen("order", "newest"))))
     else:
         with app.database.read() as session:
             columns = board(session, wanted, limit=_CARDS)
@@ -56,12 +52,16 @@ def _by_meaning(app: Context, t: Translator, wanted: LibraryFilter) -> None:
         st.error(t.error(error), icon=":material/error:")
         return
     st.caption(t("Nearest in meaning first."))
-    bare = replace(wanted, text="")
+    _table(app, t, _paged(app, t, partial(ranked_rules, wanted=replace(wanted, text=""), ranking=ranking)))
+
+
+def _paged(app: Context, t: Translator, read: Callable[..., Page[ListedRule]]) -> Page[ListedRule]:
+    """Read the page that is open; the last one if the list has become shorter since."""
+    offset = (st.session_state.get(PAGE, 1) - 1) * _ROWS
     with app.database.read() as session:
-        total = ranked_rules(session, bare, ranking, limit=1).total
-        offset = pager(t, total, _ROWS, PAGE)
-        found = ranked_rules(session, bare, ranking, limit=_ROWS, offset=offset)
-    _table(app, t, found)
+        found = read(session, limit=_ROWS, offset=offset)
+        there = pager(t, found.total, _ROWS, PAGE)
+        return found if there == offset else read(session, limit=_ROWS, offset=there)
 
 
 def _nothing(t: Translator) -> None:

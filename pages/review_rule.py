@@ -47,7 +47,7 @@ def show_rule(app: Context, t: Translator, item: RuleItem, waiting: QueueItem) -
             with seen_version(item.row) as version:
                 show_decisions(app, t, item, waiting, version, neighbours)
         show_neighbours(t, item, near, neighbours)
-        show_conflicts(app, t, item)
+        show_conflicts(t, item)
     with right:
         show_evidence(t, item, evidence)
 

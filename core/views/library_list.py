@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_
+from sqlalchemy import ColumnElement, func, literal, or_
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
@@ -71,6 +71,9 @@ def listed_rules(
         offset: rows to skip.
     """
     conditions = _conditions(wanted)
+    if wanted.text:  # words are looked for in every rule, so that is done once, not for the total and the page
+        ids = session.exec(select(Rule.id).where(*conditions).order_by(*_order(order))).all()
+        return Page(_in_order(session, ids[offset : offset + limit]), len(ids))
     total = session.exec(select(func.count()).select_from(Rule).where(*conditions)).one()
     query = select(Rule).where(*conditions).order_by(*_order(order)).limit(limit).offset(offset)
     return Page(_listed(session, session.exec(query).all()), total)
@@ -96,9 +99,7 @@ def ranked_rules(
             part = ranking[start : start + _AT_ONCE]
             found.update(session.exec(select(Rule.id).where(col(Rule.id).in_(part), *conditions)))
         passing = [rule_id for rule_id in ranking if rule_id in found]
-    shown = passing[offset : offset + limit]
-    rules = {rule.id: rule for rule in session.exec(select(Rule).where(col(Rule.id).in_(shown)))}
-    return Page(_listed(session, [rules[one] for one in shown if one in rules]), len(passing))
+    return Page(_in_order(session, passing[offset : offset + limit]), len(passing))
 
 
 def board(session: Session, wanted: LibraryFilter, *, limit: int = 5) -> tuple[BoardColumn, ...]:
@@ -136,8 +137,10 @@ def _conditions(wanted: LibraryFilter) -> list[ColumnElement[bool]]:
     if wanted.in_conflict:
         conditions.append(col(Rule.state) != State.ARCHIVED.value)
         conditions.append(or_(*(col(Rule.id).in_(side) for side in _conflicting())))
-    for word in wanted.text.split():
-        conditions.append(or_(*(col(column).icontains(word, autoescape=True) for column in _SEARCHED)))
+    said: ColumnElement[str] = literal("")
+    for column in _SEARCHED:
+        said = said + "\n" + col(column)
+    conditions += [said.icontains(word, autoescape=True) for word in wanted.text.split()]
     return conditions
 
 
@@ -162,6 +165,11 @@ def _order(order: str) -> tuple[Any, Any]:
         "name": col(Rule.name).asc(),
     }
     return chosen.get(order, newest), col(Rule.id).asc()
+
+
+def _in_order(session: Session, ids: Sequence[str]) -> tuple[ListedRule, ...]:
+    rules = {rule.id: rule for rule in session.exec(select(Rule).where(col(Rule.id).in_(ids)))}
+    return _listed(session, [rules[one] for one in ids if one in rules])
 
 
 def _listed(session: Session, rules: Iterable[Rule]) -> tuple[ListedRule, ...]:

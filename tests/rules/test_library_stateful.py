@@ -43,6 +43,7 @@ from core.tables import AuditEntry, Conflict, Proposal, Round, Rule, RuleEvent
 from tests.learning.rows import DOMAIN, NOW, a_round, a_use, an_episode
 from tests.support.counted import Counted, Lived
 from tests.support.embedding import WordEmbedder
+from tests.support.settling import settle
 
 Contents = dict[str, dict[str, Any]]
 
@@ -505,7 +506,7 @@ class Library(RuleBasedStateMachine):
             keep = (one.rule_a, one.rule_b, None)[choice % 3]
 
             def act(_version: int) -> None:
-                curation.resolve_conflict(self.database, conflict_id=one.id, keep=keep, actor="ada", clock=lambda: NOW)
+                settle(self.database, one.id, keep, actor="ada", clock=lambda: NOW)
 
             self.person(one.rule_a, 0, act, "once" if mode == "stale" else mode, number)
 
