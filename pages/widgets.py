@@ -18,7 +18,7 @@ from core.views.undo import OwnAction, entries_since, newest_entry, own_action
 from pages.context import actor, context, translator
 from pages.labels import DIGEST_HEADINGS, GRADE_LOOKS, GRADES, STATE_LOOKS, STATES, label
 
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:])")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&])")
 _DIGEST_STEP = re.compile(r"(?P<mark>[-*]) (?:\[\d+\] )?(?P<text>.+)")
 _NOTICE = "shell_notice"
 

@@ -176,7 +176,7 @@ def approve_at(desk: Desk, rule: Rule, settings: Settings, *, activate: bool) ->
     if not enough_approvals(desk, rule.id, rule, rule, current.review.approvals_for(rule.domain)):
         return Outcome.RECORDED
     edit_rule(desk.session, rule, {"approved_by": desk.change.actor}, desk.change, kind="approved")
-    conflicts = [c for c in live_conflicts(desk.session) if rule.id in (c.rule_a, c.rule_b)]
+    conflicts = live_conflicts(desk.session, rule.id)
     if activate and conflicts:
         other = conflicts[0].rule_b if conflicts[0].rule_a == rule.id else conflicts[0].rule_a
         raise UserError(

@@ -11,7 +11,9 @@ from core.curation.desk import at_desk
 from core.db import Database
 from core.errors import ConcurrentChangeError, UserError
 from core.people.permissions import Action
+from core.rules.comebacks import settle_returned
 from core.rules.library import SYSTEM, Change, content_of, last_event_id, rewind
+from core.rules.lifecycle import Cause
 from core.tables import Rule, RuleEvent
 
 
@@ -48,7 +50,7 @@ def preview_rewind(database: Database, *, domain: str, round_number: int, clock:
         seen = last_event_id(session)
         event_id = _end_of_round(session, round_number)
         before = {rule.id: content_of(rule) for rule in session.exec(select(Rule).where(Rule.domain == domain))}
-        rewind(session, event_id, change, domain)
+        _rewind(session, event_id, change, domain)
         after = {rule.id: content_of(rule) for rule in session.exec(select(Rule).where(Rule.domain == domain))}
     changed = [_rewound(key, before[key], after[key]) for key in sorted(before) if before[key] != after[key]]
     return RewindPreview(round_number, seen, tuple(changed))
@@ -80,11 +82,17 @@ def rewind_to_round(
             raise ConcurrentChangeError(
                 "The library has changed since this preview. Look at the new preview; nothing was changed."
             )
-        changed = rewind(desk.session, _end_of_round(desk.session, round_number), desk.change, domain)
+        changed = _rewind(desk.session, _end_of_round(desk.session, round_number), desk.change, domain)
         if not changed:
             raise UserError("The library is as it was after round {round} already.", round=round_number)
         desk.record(domain, round=round_number, rules=changed, reason=reason)
         return changed
+
+
+def _rewind(session: Session, event_id: int, change: Change, domain: str) -> int:
+    changed = rewind(session, event_id, change, domain)
+    settle_returned(session, changed, Cause.REWOUND, change)
+    return len(changed)
 
 
 def _end_of_round(session: Session, round_number: int) -> int:

@@ -83,8 +83,11 @@ def _check_whose(desk: Desk, entry: AuditEntry) -> None:
 
 
 def _check_untouched(session: Session, change: Mapping[str, Any]) -> None:
-    row = session.get(_table(change), change["key"])
-    if (None if row is None else state_of(row)) != change["after"]:
+    row, after = session.get(_table(change), change["key"]), change["after"]
+    now = None if row is None else state_of(row)
+    if now is not None and after is not None:
+        now = {name: now.get(name) for name in after}  # a column that came with a later version of the product is new
+    if now != after:
         raise ConcurrentChangeError(
             "{what} {key} has changed since, so the action cannot be undone: that would overwrite what came later. "
             "Undo the later change first; nothing was changed.",
@@ -116,9 +119,10 @@ def _take_back(desk: Desk, changes: Sequence[Mapping[str, Any]]) -> None:
         elif row is None:
             desk.session.add(table.model_validate(before))
         else:
-            for name, value in table.model_validate(before):
+            known = table.model_validate(before)
+            for name in before:
                 # Whoever saw a version must never take a later state for it, so versions only grow.
-                setattr(row, name, getattr(row, name) + 1 if name == "version" else value)
+                setattr(row, name, getattr(row, name) + 1 if name == "version" else getattr(known, name))
             desk.session.add(row)
         desk.session.flush()
 

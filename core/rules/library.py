@@ -222,23 +222,24 @@ def contents_at(session: Session, event_id: int, domain: str | None = None) -> d
     return {key: value for key, value in contents.items() if domain is None or value["domain"] == domain}
 
 
-def rewind(session: Session, event_id: int, change: Change, domain: str) -> int:
+def rewind(session: Session, event_id: int, change: Change, domain: str) -> list[str]:
     """Restore a domain's library of an earlier moment; rules that came later are archived.
 
     What a person quarantined stays in the archive as it is, with all that was merged into it: it was taken out
     for doing harm, whatever the moment. Only a person brings it back, rule by rule.
 
     Returns:
-        How many rules changed.
+        Ids of the rules that changed.
     """
     target = contents_at(session, event_id, domain)
     held = in_quarantine(session, domain)
-    changed = 0
+    changed = []
     for rule in session.exec(select(Rule).where(Rule.domain == domain, col(Rule.id).not_in(held))).all():
         version = rule.version
         wanted = target.get(rule.id) or {**content_of(rule), "state": State.ARCHIVED.value, "probation_since": None}
         restore_content(session, rule, wanted, Cause.REWOUND, change)
-        changed += rule.version != version
+        if rule.version != version:
+            changed.append(rule.id)
     return changed
 
 

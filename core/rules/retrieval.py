@@ -251,13 +251,20 @@ def _places_above(rules: Sequence[Rule], ranked: Sequence[tuple[str, str]]) -> d
 
 def mutex_groups(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return rule id -> group for the connected components of open conflicts; a group is named by its least id."""
-    group: dict[str, str] = {}
+    parent: dict[str, str] = {}
+
+    def least(rule: str) -> str:
+        while parent[rule] != rule:
+            parent[rule] = parent[parent[rule]]  # halves the way for whoever comes next
+            rule = parent[rule]
+        return rule
+
     for a, b in pairs:
-        first, second = group.get(a, a), group.get(b, b)
-        target = min(first, second)
-        members = [rule for rule, name in group.items() if name in (first, second)]
-        group.update(dict.fromkeys([*members, a, b], target))
-    return group
+        parent.setdefault(a, a)
+        parent.setdefault(b, b)
+        first, second = sorted((least(a), least(b)))
+        parent[second] = first
+    return {rule: least(rule) for rule in parent}
 
 
 def _build_bm25(rules: Sequence[Rule]) -> bm25s.BM25 | None:

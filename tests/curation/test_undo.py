@@ -124,14 +124,6 @@ def seen(database: Database) -> SeenConflict:
     return SeenConflict(conflict_id(database), {"a": 2, "b": 2})
 
 
-def assign_with_accounts(database: Database, **values: Any) -> None:
-    with database.write() as session:
-        set_sign_in_needed(session, lambda: NOW, needed=True)
-        for email in ("ada", "bob"):
-            invite(session, email, "expert")
-    curation.assign(database, **values)
-
-
 def newest_event(database: Database) -> int:
     with database.read() as session:
         return last_event_id(session)
@@ -149,7 +141,6 @@ ACTS: dict[str, Callable[[Database], object]] = {
     "bulk_approve": lambda d: curation.approve_many(d, versions={"c": 1, "m": 1}, settings=SETTINGS, **WHO),
     "bulk_refuse": lambda d: curation.refuse_many(d, versions={"c": 1, "m": 1}, reason="no", **WHO),
     "first_opinion": lambda d: curation.approve(d, rule_id="c", version=1, settings=TWO_EYES, **WHO),
-    "assign": lambda d: assign_with_accounts(d, item_id="c", person="bob", **WHO),
     "set_policies": lambda d: curation.set_policies(
         d, policies=[PolicyTerms("handbook", "", 0.8, 1.0, Decision.APPROVE)], seen=[], **WHO
     ),
@@ -215,6 +206,29 @@ def test_an_undone_action_leaves_all_as_it_was_and_can_be_done_again(
     assert picture(database) == after
     with database.read() as session:
         assert first_broken_link(session) is None
+
+
+def test_an_assignment_is_undone_and_done_again(database: Database) -> None:
+    with database.write() as session:
+        set_sign_in_needed(session, lambda: NOW, needed=True)
+        for email in ("ada", "bob"):
+            invite(session, email, "expert")
+    test_an_undone_action_leaves_all_as_it_was_and_can_be_done_again(
+        database, lambda d: curation.assign(d, item_id="c", person="bob", **WHO)
+    )
+
+
+def test_an_action_from_before_a_table_got_a_new_column_is_undone_all_the_same(database: Database) -> None:
+    before = picture(database)
+    ACTS["dismiss"](database)
+    with database.write() as session:
+        entry = session.get_one(AuditEntry, 1)
+        (change,) = entry.changes or []
+        older = {side: {k: v for k, v in change[side].items() if k != "found_in"} for side in ("before", "after")}
+        entry.changes = [change | older]
+        session.add(entry)
+    curation.undo(database, entry_id=1, **WHO)
+    assert picture(database) == before
 
 
 CREATING: dict[str, Callable[[Database], str]] = {
