@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.errors import UserError
 from core.i18n import LANGUAGES, Translator
-from core.views.conflicts import open_count
+from core.views.conflicts import MANY, open_count
 from core.views.review import queue
 from pages.context import Context, context, keep_language, translator, visitor_language
 
@@ -31,7 +31,8 @@ def _navigation(app: Context, t: Translator) -> st.Page:
         waiting = queue(session, limit=1).total
         contradicting = open_count(session)
     review = t("Review ({n})", n=t.number(waiting)) if waiting else t("Review")
-    conflicts = t("Conflicts ({n})", n=t.number(contradicting)) if contradicting else t("Conflicts")
+    shown = t.number(contradicting) + ("+" if contradicting >= MANY else "")
+    conflicts = t("Conflicts ({n})", n=shown) if contradicting else t("Conflicts")
     return st.navigation(
         [
             st.Page("overview.py", title=t("Overview"), icon=":material/monitoring:", default=True),

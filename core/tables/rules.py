@@ -27,7 +27,7 @@ class Rule(RuleContent, table=True):
     """A rule of the library. State changes go through core.rules.library only."""
 
     __tablename__ = "rule"
-    __table_args__ = (Index("ix_rule_domain_state", "domain", "state"),)
+    __table_args__ = (Index("ix_rule_domain_state", "domain", "state"), Index("ix_rule_id_state", "id", "state"))
 
     id: str = Field(primary_key=True)
     origin: str = Field(description="reflection, handbook, merge, human or import")
@@ -92,7 +92,7 @@ class Conflict(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("rule_a", "rule_b"),
         Index("ix_conflict_rule_b", "rule_b"),
-        Index("ix_conflict_status", "status", "created_at"),
+        Index("ix_conflict_status", "status", "created_at", "id"),
     )
 
     id: str = Field(primary_key=True)
