@@ -3,8 +3,17 @@
 import streamlit as st
 
 from core.i18n import Translator
-from core.views.conflicts import ConflictItem, ConflictRow, conflict_item, conflict_queue, place_of
-from core.views.paging import Page
+from core.views.conflicts import (
+    MANY,
+    ConflictItem,
+    ConflictRow,
+    Place,
+    conflict_item,
+    conflict_queue,
+    first_waiting,
+    place_of,
+    settled_conflicts,
+)
 from pages.conflicts_decide import decide, show_settled
 from pages.conflicts_pair import show_firings, show_found, show_sides
 from pages.context import Context, context, translator
@@ -24,49 +33,45 @@ def _close() -> None:
     st.query_params.pop(_AT, None)
 
 
-def _neighbour(app: Context, place: int, total: int) -> str:
-    """Return the id of what stands at a place of the queue, going round."""
-    with app.database.read() as session:
-        found = conflict_queue(session, limit=1, offset=place % total).items if total else ()
-    return found[0].id if found else ""
+def _many(t: Translator, number: int) -> str:
+    return t("{n} or more", n=t.number(number)) if number >= MANY else t.number(number)
 
 
-def _position(app: Context, t: Translator, item: ConflictItem, place: int, total: int) -> str:
-    """Say where in the queue this one is, offer the ones beside it; return the id of the next one."""
-    following = _neighbour(app, place + 1, total) if total > 1 else ""
+def _position(app: Context, t: Translator, item: ConflictItem, place: Place) -> None:
+    """Say where in the queue this one is, and offer the ones beside it."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
             t(
                 "{place} of {total}, waiting for {age}",
-                place=t.number(place + 1),
-                total=t.number(total),
+                place=_many(t, place.number + 1),
+                total=_many(t, place.total),
                 age=t.duration(app.clock() - item.created_at),
             ),
             width="content",
         )
-        if total > 1:
-            previous = _neighbour(app, place - 1, total)
+        if place.total > 1:
             for name, icon, to, shortcut in (
-                (t("Back"), ":material/chevron_left:", previous, "k"),
-                (t("Later"), ":material/chevron_right:", following, "j"),
+                (t("Back"), ":material/chevron_left:", place.before, "k"),
+                (t("Later"), ":material/chevron_right:", place.after, "j"),
             ):
                 st.button(name, icon=icon, on_click=_open, args=(to,), key=f"conflicts_{shortcut}", shortcut=shortcut)
-    return following
 
 
 def _list(app: Context, t: Translator, *, settled: bool) -> None:
-    kind = "settled" if settled else "open"
+    read = settled_conflicts if settled else conflict_queue
     with app.database.read() as session:
-        total = conflict_queue(session, settled=settled, limit=0).total
-        offset = pager(t, total, _ROWS, f"conflicts_page_{kind}")
-        page: Page[ConflictRow] = conflict_queue(session, settled=settled, limit=_ROWS, offset=offset)
+        total = read(session, limit=0).total
+        offset = pager(t, total, _ROWS, f"conflicts_page_{'settled' if settled else 'open'}")
+        page = read(session, limit=_ROWS, offset=offset)
     for row in page.items:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             names = " ↔ ".join(plain(name) for name in row.names)
             st.button(names, key=f"conflicts_open_{row.id}", on_click=_open, args=(row.id,), type="tertiary", wrap=True)
             st.caption(_line(app, t, row), width="content")
-    if not page.items:
+    if settled and not page.items:
         st.caption(t("Nothing here yet."))
+    elif not page.items:
+        _nothing_waits(t)
 
 
 def _line(app: Context, t: Translator, row: ConflictRow) -> str:
@@ -76,7 +81,7 @@ def _line(app: Context, t: Translator, row: ConflictRow) -> str:
     return " · ".join([*parts, label(t, WAYS, row.way), plain(row.resolved_by or "–"), t.moment(row.resolved_at)])
 
 
-def _show(app: Context, t: Translator, item: ConflictItem, place: int, total: int) -> None:
+def _show(app: Context, t: Translator, item: ConflictItem) -> None:
     following = ""
     if item.settled is not None:
         show_settled(app, t, item)
@@ -84,7 +89,10 @@ def _show(app: Context, t: Translator, item: ConflictItem, place: int, total: in
     elif item.sleeping:
         st.info(t("One of the two rules is archived, so there is nothing to settle now."), icon=":material/bedtime:")
     else:
-        following = _position(app, t, item, place, total)
+        with app.database.read() as session:
+            place = place_of(session, item.id)
+        _position(app, t, item, place)
+        following = place.after if place.after != item.id else ""
     show_found(t, item)
     show_sides(t, item)
     if item.settled is None and not item.sleeping:
@@ -92,19 +100,31 @@ def _show(app: Context, t: Translator, item: ConflictItem, place: int, total: in
     show_firings(t, item)
 
 
-def _settled_or_open(t: Translator) -> bool:
-    kinds = {"open": t("Open"), "settled": t("Settled")}
-    chosen = st.segmented_control(
-        t("Show"),
-        list(kinds),
-        format_func=kinds.__getitem__,
-        default="open",
-        required=True,
-        key="conflicts_show",
-        on_change=_close,
-        label_visibility="collapsed",
+def _nothing_waits(t: Translator) -> None:
+    st.info(
+        t(
+            "When two rules in use contradict each other, the pair appears here. Until it is settled, a prompt "
+            "carries at most one of the two."
+        ),
+        title=t("No conflict waits"),
+        icon=":material/task_alt:",
     )
-    return chosen == "settled"
+
+
+def _chosen_view(t: Translator) -> str:
+    kinds = {"one": t("One at a time"), "queue": t("The whole queue"), "settled": t("Settled")}
+    return str(
+        st.segmented_control(
+            t("Show"),
+            list(kinds),
+            format_func=kinds.__getitem__,
+            default="one",
+            required=True,
+            key="conflicts_show",
+            on_change=_close,
+            label_visibility="collapsed",
+        )
+    )
 
 
 def main() -> None:
@@ -112,28 +132,18 @@ def main() -> None:
     app, t = context(), translator()
     st.title(t("Conflicts"), anchor=False)
     show_notice()
-    settled = _settled_or_open(t)
-    wanted = st.query_params.get(_AT, "")
+    view, wanted = _chosen_view(t), st.query_params.get(_AT, "")
     with app.database.read() as session:
-        first = () if settled else conflict_queue(session, limit=1).items
-        item = conflict_item(session, wanted or (first[0].id if first else ""))
-        place, total = place_of(session, item.id) if item is not None else (0, 0)
+        at = wanted or (first_waiting(session) if view == "one" else "")
+        item = conflict_item(session, at) if at else None
     if wanted and item is None:
         st.warning(t("There is no such conflict."), icon=":material/search_off:")
     if item is not None:
-        _show(app, t, item, place, total)
-    elif not settled:
-        st.info(
-            t("When two rules in use contradict each other, the pair appears here. Until it is settled, a prompt "
-              "carries at most one of the two."),
-            title=t("No conflict waits"),
-            icon=":material/task_alt:",
-        )  # fmt: skip
-    if settled and item is None:
-        _list(app, t, settled=True)
-    elif not settled and total > 1:
-        with st.expander(t("The whole queue"), icon=":material/list:"):
-            _list(app, t, settled=False)
+        _show(app, t, item)
+    elif view == "one":
+        _nothing_waits(t)
+    else:
+        _list(app, t, settled=view == "settled")
 
 
 main()

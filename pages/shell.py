@@ -6,7 +6,7 @@ from core.errors import UserError
 from core.i18n import LANGUAGES, Translator
 from core.people.accounts import Account
 from core.people.permissions import Action
-from core.views.conflicts import open_count
+from core.views.conflicts import MANY, open_count
 from core.views.review_queue import queue
 from pages.context import Context, can, context, keep_language, translator, visitor_language
 from pages.sign_in import admit, who
@@ -34,7 +34,8 @@ def _navigation(app: Context, t: Translator) -> st.Page:
         waiting = queue(session, limit=1).total
         contradicting = open_count(session)
     review = t("Review ({n})", n=t.number(waiting)) if waiting else t("Review")
-    conflicts = t("Conflicts ({n})", n=t.number(contradicting)) if contradicting else t("Conflicts")
+    shown = t.number(contradicting) + ("+" if contradicting >= MANY else "")
+    conflicts = t("Conflicts ({n})", n=shown) if contradicting else t("Conflicts")
     pages = [
         st.Page("overview.py", title=t("Overview"), icon=":material/monitoring:", default=True),
         st.Page("review.py", title=review, icon=":material/fact_check:"),

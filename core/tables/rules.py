@@ -29,6 +29,7 @@ class Rule(RuleContent, table=True):
     __tablename__ = "rule"
     __table_args__ = (
         Index("ix_rule_domain_state", "domain", "state"),
+        Index("ix_rule_id_state", "id", "state"),
         Index("ix_rule_waiting", "state", "approved_by", "created_at", "id"),
         Index("ix_rule_state_created", "state", "created_at"),
         Index("ix_rule_created", "created_at"),
@@ -113,7 +114,7 @@ class Conflict(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("rule_a", "rule_b"),
         Index("ix_conflict_rule_b", "rule_b"),
-        Index("ix_conflict_status", "status", "created_at"),
+        Index("ix_conflict_status", "status", "created_at", "id"),
     )
 
     id: str = Field(primary_key=True)

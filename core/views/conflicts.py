@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, case, func
+from sqlalchemy import ColumnElement, Select, func, tuple_
 from sqlalchemy import select as select_columns
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
@@ -24,6 +24,10 @@ from core.views.library import RuleRow, rule_row
 from core.views.paging import PAGE_SIZE, Page
 from core.views.review import hidden_in
 
+MANY = 1000
+"""Nobody needs to know more exactly how many conflicts wait; a count stops here."""
+_OLDEST_FIRST = (col(Conflict.created_at), col(Conflict.id))
+
 
 @dataclass(frozen=True)
 class ConflictRow:
@@ -37,6 +41,23 @@ class ConflictRow:
     way: str | None
     resolved_by: str | None
     resolved_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a conflict stands in the queue of open ones, oldest first.
+
+    Attributes:
+        number: how many stand before it; at most ``MANY``.
+        total: how many there are; at most ``MANY``.
+        before: id of the one before it; the last one's for the first.
+        after: id of the one after it; the first one's for the last.
+    """
+
+    number: int
+    total: int
+    before: str
+    after: str
 
 
 @dataclass(frozen=True)
@@ -117,41 +138,49 @@ class ConflictItem:
 
 
 def open_count(session: Session) -> int:
-    """Count what waits: open conflicts whose rules are both in use."""
-    a, b = aliased(Rule), aliased(Rule)
-    counted = _joined(select_columns(func.count()).select_from(Conflict), a, b).where(*_both_in_use(a, b))
-    return int(session.execute(counted).scalar_one())
+    """Count what waits: open conflicts whose rules are both in use; at most ``MANY``."""
+    return _count(session)
 
 
-def conflict_queue(
-    session: Session, *, settled: bool = False, limit: int = PAGE_SIZE, offset: int = 0
-) -> Page[ConflictRow]:
-    """List the conflicts that wait, oldest first; or those that are settled, newest decision first."""
+def conflict_queue(session: Session, *, limit: int = PAGE_SIZE, offset: int = 0) -> Page[ConflictRow]:
+    """List the conflicts that wait, oldest first; the total is at most ``MANY``."""
     a, b = aliased(Rule), aliased(Rule)
     columns: tuple[Any, ...] = (Conflict, a.name, b.name, a.domain)
-    listed = _joined(select_columns(*columns), a, b)
-    if settled:
-        decided = col(Conflict.status) != "open"
-        total = session.execute(select_columns(func.count()).where(decided)).scalar_one()
-        query = listed.where(decided).order_by(col(Conflict.resolved_at).desc(), col(Conflict.id))
-    else:
-        total = open_count(session)
-        query = listed.where(*_both_in_use(a, b)).order_by(col(Conflict.created_at), col(Conflict.id))
+    query = _joined(select_columns(*columns), a, b).where(*_both_in_use(a, b)).order_by(*_OLDEST_FIRST)
     found = session.execute(query.limit(limit).offset(offset)).all()
+    return Page(tuple(_row(*one) for one in found), _count(session))
+
+
+def settled_conflicts(session: Session, *, limit: int = PAGE_SIZE, offset: int = 0) -> Page[ConflictRow]:
+    """List the conflicts that are settled, newest decision first."""
+    decided = col(Conflict.status).in_(("resolved", "dismissed"))
+    total = session.execute(select_columns(func.count()).where(decided)).scalar_one()
+    newest = select_columns(col(Conflict.id)).where(decided)
+    newest = newest.order_by(col(Conflict.resolved_at).desc(), col(Conflict.id)).limit(limit).offset(offset)
+    a, b = aliased(Rule), aliased(Rule)
+    columns: tuple[Any, ...] = (Conflict, a.name, b.name, a.domain)
+    query = _joined(select_columns(*columns), a, b).where(col(Conflict.id).in_(newest))
+    found = session.execute(query.order_by(col(Conflict.resolved_at).desc(), col(Conflict.id))).all()
     return Page(tuple(_row(*one) for one in found), total)
 
 
-def place_of(session: Session, conflict_id: str) -> tuple[int, int]:
-    """Return where a conflict stands in the queue of open ones, from 0, and how long that is."""
-    a, b = aliased(Rule), aliased(Rule)
+def first_waiting(session: Session) -> str:
+    """Return the id of the conflict that waits longest; '' if none does."""
+    return _first(session, _OLDEST_FIRST)
+
+
+def place_of(session: Session, conflict_id: str) -> Place:
+    """Return where an open conflict stands in the queue."""
     own = session.get_one(Conflict, conflict_id)
-    earlier = (col(Conflict.created_at) < own.created_at) | (
-        (col(Conflict.created_at) == own.created_at) & (col(Conflict.id) < own.id)
+    here = tuple_(own.created_at, own.id)
+    at = tuple_(col(Conflict.created_at), col(Conflict.id))
+    newest_first = (col(Conflict.created_at).desc(), col(Conflict.id).desc())
+    return Place(
+        number=_count(session, at < here),
+        total=_count(session),
+        before=_first(session, newest_first, at < here) or _first(session, newest_first),
+        after=_first(session, _OLDEST_FIRST, at > here) or _first(session, _OLDEST_FIRST),
     )
-    columns: tuple[Any, ...] = (func.sum(case((earlier, 1), else_=0)), func.count())
-    counted = _joined(select_columns(*columns).select_from(Conflict), a, b)
-    place, total = session.execute(counted.where(*_both_in_use(a, b))).one()
-    return int(place or 0), int(total)
 
 
 def conflict_item(session: Session, conflict_id: str) -> ConflictItem | None:
@@ -222,6 +251,18 @@ def _row(conflict: Conflict, first: str, second: str, domain: str) -> ConflictRo
         resolved_by=conflict.resolved_by,
         resolved_at=conflict.resolved_at,
     )
+
+
+def _count(session: Session, *wanted: ColumnElement[bool]) -> int:
+    a, b = aliased(Rule), aliased(Rule)
+    some = _joined(select_columns(col(Conflict.id)), a, b).where(*_both_in_use(a, b), *wanted).limit(MANY)
+    return int(session.execute(select_columns(func.count()).select_from(some.subquery())).scalar_one())
+
+
+def _first(session: Session, order: tuple[Any, ...], *wanted: ColumnElement[bool]) -> str:
+    a, b = aliased(Rule), aliased(Rule)
+    query = _joined(select_columns(col(Conflict.id)), a, b).where(*_both_in_use(a, b), *wanted)
+    return session.execute(query.order_by(*order).limit(1)).scalar() or ""
 
 
 def _joined(query: Select[Any], a: type[Rule], b: type[Rule]) -> Select[Any]:

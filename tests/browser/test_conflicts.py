@@ -48,13 +48,21 @@ def contradicting(tmp_path: Path) -> Iterator[Running]:
         yield running
 
 
+def rests(tab: Page) -> None:
+    """Wait until the page has run to its end: until then the widgets of the conflict before are still there."""
+    tab.wait_for_selector('[data-testid="stApp"][data-test-script-state="running"]', state="detached")
+
+
 def choose(tab: Page, way: str) -> None:
+    rests(tab)
     tab.get_by_role("radio", name=way, exact=True).or_(tab.get_by_role("button", name=way, exact=True)).first.click()
+    rests(tab)
 
 
 def test_an_operator_settles_a_conflict_in_each_of_the_five_ways(contradicting: Running, tab: Page) -> None:
     def settled(message: str) -> None:
         expect(tab.get_by_text(message)).to_be_visible(timeout=_FIRST_MODEL_MS)
+        rests(tab)
         expect(tab.locator('[data-testid="stException"]')).to_have_count(0)
 
     tab.goto(f"{contradicting.url}/conflicts?lang=en")

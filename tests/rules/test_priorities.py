@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.rules.retrieval import Retrieval, RuleIndex
@@ -27,9 +27,9 @@ def retrieve(ranked: list[tuple[str, str]], cosines: list[float], top_k: int = 1
         for name in NAMES[: len(cosines)]
     ]
     vectors = np.array([[c, (1 - c * c) ** 0.5] for c in cosines], dtype=np.float32)
-    settings = RetrievalSettings(cosine_share=1.0, semantic_weight=1.0, top_k=top_k)
+    limits = RetrievalSettings(cosine_share=1.0, semantic_weight=1.0, top_k=top_k)
     utilities = dict.fromkeys(NAMES, 0.5)
-    return RuleIndex(rules, vectors, utilities, {}, settings, ranked).retrieve("q", np.array([1.0, 0.0]))
+    return RuleIndex(rules, vectors, utilities, {}, limits, ranked).retrieve("q", np.array([1.0, 0.0]))
 
 
 def ids(retrieval: Retrieval) -> list[str]:
@@ -56,6 +56,7 @@ def test_in_a_chain_the_last_stays_once_the_middle_one_is_out() -> None:
 pairs = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)).filter(lambda p: p[0] != p[1]), max_size=8)
 
 
+@settings(deadline=None, max_examples=40)
 @given(
     pairs,
     st.lists(st.floats(0, 1), min_size=6, max_size=6),

@@ -46,7 +46,7 @@ def fill(database: Database, *, now: datetime, seed: int = 5) -> None:
         _ledger(session, now, chance)
         session.add(Lease(name="loop", owner="host-1", heartbeat_at=now, activity="resting"))
         session.add(
-            LoopControl(name="loop", wanted="run", steps=0, changed_by="local", changed_at=now - timedelta(hours=9))
+            LoopControl(name="loop", wanted="pause", steps=0, changed_by="local", changed_at=now - timedelta(hours=9))
         )
 
 

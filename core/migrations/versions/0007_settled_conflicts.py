@@ -14,10 +14,12 @@ def upgrade() -> None:
     op.add_column("conflict", sa.Column("reason", sa.String(), nullable=False, server_default=""))
     op.add_column("conflict", sa.Column("entry_id", sa.Integer(), nullable=True))
     op.create_index("ix_conflict_rule_b", "conflict", ["rule_b"])
-    op.create_index("ix_conflict_status", "conflict", ["status", "created_at"])
+    op.create_index("ix_conflict_status", "conflict", ["status", "created_at", "id"])
+    op.create_index("ix_rule_id_state", "rule", ["id", "state"])
 
 
 def downgrade() -> None:
+    op.drop_index("ix_rule_id_state", "rule")
     op.drop_index("ix_conflict_status", "conflict")
     op.drop_index("ix_conflict_rule_b", "conflict")
     for name in ("entry_id", "reason", "found_in"):
