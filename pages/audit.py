@@ -11,7 +11,7 @@ from core.audit import fingerprint, first_broken_link
 from core.errors import UserError
 from core.i18n import Translator
 from core.people.names import KIND_NAMES
-from core.views.audit import AuditFilter, people_in_trail, trail, trail_as_csv, trail_as_json
+from core.views.audit import COUNTED, AuditFilter, people_in_trail, trail, trail_as_csv, trail_as_json
 from pages.audit_entry import ACTIONS, show_entry
 from pages.context import Context, context, translator
 from pages.labels import label
@@ -116,6 +116,8 @@ def _entries(app: Context, t: Translator, wanted: AuditFilter) -> None:
         )
     elif not found.items:
         st.info(t("No entry fits. Leave out a filter, or take a longer period."), icon=":material/search_off:")
+    if found.total == COUNTED:
+        st.caption(t("The newest {n} entries are listed. Filter by period to see older ones.", n=t.number(COUNTED)))
     for row in found.items:
         show_entry(app, t, row, opened=wanted.entry_id is not None)
 

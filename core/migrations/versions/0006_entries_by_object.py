@@ -11,9 +11,9 @@ branch_labels = None
 depends_on = None
 
 _INDEXES = {
-    "actor": ["actor", "action", "object_kind", "created_at"],
-    "action": ["action", "object_kind", "created_at"],
-    "object_kind": ["object_kind", "created_at"],
+    "actor": ["actor", "action", "id"],
+    "action": ["action", "id"],
+    "object_kind": ["object_kind", "id"],
     "created_at": ["created_at"],
 }
 
