@@ -130,7 +130,7 @@ def test_an_expert_is_shut_out_in_mid_session_and_let_in_again(guarded: Running,
     switch.click()
     expect(root.get_by_text("Deactivated:")).to_be_visible()
 
-    ada.get_by_role("link", name="Library").click()
+    ada.get_by_test_id("stSidebarNavItems").get_by_role("link", name="Library").click()
     expect(heading(ada, "No way in")).to_be_visible()
     expect(ada.get_by_text(f"The account {EXPERT} is deactivated")).to_be_visible()
     expect(ada.get_by_text(ADMIN)).to_be_visible()
@@ -184,8 +184,11 @@ def test_signing_out_ends_the_other_tabs_too(guarded: Running, visit: Visit) -> 
 
 
 def test_without_sign_in_no_other_address_is_served(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(free_port())]
-    given = ([*command, "--server.address", "0.0.0.0"], {}), (command, {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"})
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port"]
+    given = (
+        ([*command, str(free_port()), "--server.address", "0.0.0.0"], {}),
+        ([*command, str(free_port())], {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"}),
+    )
     processes = [
         subprocess.Popen(
             arguments,

@@ -110,11 +110,11 @@ def _events(session: Session, rule: Rule) -> None:
     steps = [("created", None, "candidate", "system", "written by a reflection")]
     if rule.state != "candidate":
         steps.append(("approved", "candidate", "candidate", "local", "agrees with our handbook"))
-        steps.append(("transition", "candidate", "active", "system", "verified"))
+        steps.append(("verified", "candidate", "active", "system", "verified"))
     if rule.state in ("probation", "archived"):
-        steps.append(("transition", "active", "probation", "system", "harmful"))
+        steps.append(("harmful", "active", "probation", "system", "harmful"))
     if rule.state == "archived":
-        steps.append(("transition", "probation", "archived", "system", "no_recovery"))
+        steps.append(("no_recovery", "probation", "archived", "system", "no_recovery"))
     content = content_of(rule)
     for place, (kind, from_state, to_state, actor, reason) in enumerate(steps):
         session.add(
