@@ -70,9 +70,7 @@ class RuleEvent(SQLModel, table=True):
 
     id: int | None = Field(default=None, primary_key=True)
     rule_id: str = Field(foreign_key="rule.id")
-    kind: str = Field(
-        description="created, edited, approved, voted, pinned, unpinned, or why a state changed"
-    )
+    kind: str = Field(description="created, edited, approved, voted, pinned, unpinned, or why a state changed")
     from_state: str | None = None
     to_state: str
     actor: str = Field(description="'system', or a person's name")
