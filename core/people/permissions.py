@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.rules.lifecycle import State
+from core.rules.lifecycle import IN_USE, State
 
 
 class Role(StrEnum):
@@ -95,7 +95,7 @@ def _may(*roles: Role, kind: str, states: tuple[str, ...] = (STANDING,)) -> Perm
 
 _E, _O, _M = Role.EXPERT, Role.OPERATOR, Role.MANAGER
 _CANDIDATE, _ARCHIVED = (State.CANDIDATE.value,), (State.ARCHIVED.value,)
-_IN_USE = (State.CANDIDATE.value, State.ACTIVE.value, State.PROBATION.value)
+_IN_USE = tuple(state.value for state in IN_USE)
 _ANY = tuple(state.value for state in State)
 
 PERMISSIONS: dict[Action, Permission] = {

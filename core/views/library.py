@@ -10,13 +10,14 @@ from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from core.rules.kinship import descendants as rules_descended_from
+from core.rules.lifecycle import State
 from core.rules.wording import rule_text
 from core.statistics import Interval, wilson
 from core.tables import Episode, Rule, RuleEvent, RuleUse
 from core.tables.rules import RuleContent
 from core.views.paging import PAGE_SIZE
 
-STATES = ("candidate", "active", "probation", "archived")
+STATES = tuple(state.value for state in State)
 
 
 @dataclass(frozen=True)
