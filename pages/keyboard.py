@@ -19,7 +19,7 @@ function focus(key, turn, tries) {
   }
 }
 
-// A shortcut would send the form without the field that still has the cursor.
+// A shortcut would send the form without the field that still has the cursor; both would send it twice.
 function send(target) {
   target.blur();
   setTimeout(() => document.querySelector('[class*="st-key-review_"][class*="_save"] button')?.click(), 50);
@@ -30,7 +30,10 @@ export default function (component) {
   const pressed = (event) => {
     const held = event.ctrlKey || event.metaKey;
     if (event.key === '?' && !held && !typing(event.target)) setTriggerValue('help', true);
-    if (event.key === 'Enter' && held && typing(event.target)) send(event.target);
+    if (event.key === 'Enter' && held && typing(event.target)) {
+      event.stopImmediatePropagation();
+      send(event.target);
+    }
   };
   document.addEventListener('keydown', pressed, true);
   if (data.field) focus(data.field, data.turn, 100);

@@ -53,7 +53,7 @@ def perform(t: Translator, action: Callable[[], object], done: str | Callable[[o
 
     ``done`` is what to say, or makes it from what the action returned.
     """
-    app, name = context(), actor()
+    app, name, board = context(), actor(), _notice_board()
     with app.database.read() as session:
         before = newest_entry(session, name)
     try:
@@ -63,7 +63,7 @@ def perform(t: Translator, action: Callable[[], object], done: str | Callable[[o
         return
     told = done if isinstance(done, str) else done(result)
     with app.database.read() as session:
-        st.session_state[_NOTICE] = _Notice(told, entries_since(session, name, before))
+        board.append(_Notice(told, entries_since(session, name, before)))
     st.rerun()
 
 
@@ -81,9 +81,11 @@ def seen_version(row: RuleRow) -> Iterator[int]:
 
 def show_notice() -> None:
     """Tell what the last action did, once, and offer to take it back."""
-    notice: _Notice | None = st.session_state.pop(_NOTICE, None)
-    if notice is None:
+    board = _notice_board()
+    if not board:
         return
+    notice = board[-1]
+    board.clear()
     if notice.failed:
         st.error(notice.text, icon=":material/error:")
         return
@@ -94,21 +96,31 @@ def show_notice() -> None:
             st.button(t("Undo"), icon=":material/undo:", key="shell_undo", on_click=take_back, args=(t, notice.entries))
 
 
+def _notice_board() -> list[_Notice]:
+    """Return where actions leave what the next run tells.
+
+    Taken out before an action: every access to the session's state is a point at which Streamlit may end a run for
+    the sake of the next click, and what was done has to be told all the same.
+    """
+    board: list[_Notice] = st.session_state.setdefault(_NOTICE, [])
+    return board
+
+
 def take_back(t: Translator, entries: tuple[int, ...]) -> None:
     """Undo entries of the audit trail, newest first, and have the next run tell what was undone."""
-    app, name = context(), actor()
+    app, name, board = context(), actor(), _notice_board()
     with app.database.read() as session:
         before = newest_entry(session, name)
     try:
         for entry in entries:
             curation.undo(app.database, entry_id=entry, actor=name, clock=app.clock)
     except UserError as error:
-        st.session_state[_NOTICE] = _Notice(t.error(error), failed=True)
+        board.append(_Notice(t.error(error), failed=True))
         return
     with app.database.read() as session:
         made = entries_since(session, name, before)
         told = [one for one in (own_action(session, entry) for entry in reversed(made)) if one is not None]
-    st.session_state[_NOTICE] = _Notice("  \n".join(_told(t, one) for one in told), made)
+    board.append(_Notice("  \n".join(_told(t, one) for one in told), made))
 
 
 def _told(t: Translator, one: OwnAction) -> str:

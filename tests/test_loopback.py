@@ -1,6 +1,7 @@
 """Without sign-in the server answers this machine alone."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -43,7 +44,12 @@ def ask(kind: str, client: tuple[str, int] | None, *, sign_in: bool) -> list[dic
     async def receive() -> Any:
         return {}
 
-    asyncio.run(LoopbackOnly(served, lambda: sign_in)({"type": kind, "client": client}, receive, send))
+    async def run() -> None:
+        await LoopbackOnly(served, lambda: sign_in)({"type": kind, "client": client}, receive, send)
+
+    # A thread of its own: where a browser test ran before, this one has an event loop already.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, run()).result()
     return sent
 
 
