@@ -7,9 +7,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core.clock import utc_now
 from core.db import Database, open_database
-from tests.support.sample_data import fill
+from tests.support.speed import copy_into, filled_file
 
 SHELL = Path(__file__).resolve().parents[2] / "pages" / "shell.py"
 
@@ -30,10 +29,16 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Databa
     st.cache_resource.clear()
 
 
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with eight rounds of work in it."""
+    return filled_file(tmp_path_factory.mktemp("filled") / "filled.db")
+
+
 @pytest.fixture
-def sample(database: Database) -> Database:
-    """The same database with eight rounds of work in it."""
-    fill(database, now=utc_now())
+def sample(database: Database, filled: Path) -> Database:
+    """The empty database with eight rounds of work put into it."""
+    copy_into(database, filled)
     return database
 
 
