@@ -166,7 +166,7 @@ def _limit_blas() -> None:
 
     So a cosine has the same bits however many cores there are, and a threshold decides alike everywhere. It costs
     nothing: products here are small, and more threads wait for each other longer than they compute. The packaged
-    encoder does not use BLAS; it has threads of its own.
+    encoder does not use BLAS.
     """
     threadpool_limits(1, user_api="blas")
 

@@ -19,6 +19,7 @@ from pages.context import actor, context, translator
 from pages.labels import DIGEST_HEADINGS, GRADE_LOOKS, GRADES, STATE_LOOKS, STATES, label
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&])")
+_LINKED = re.compile(r"(?<=http)\\:(?=//)|(?<=https)\\:(?=//)|(?<=www)\\\.|@", re.IGNORECASE)
 _DIGEST_STEP = re.compile(r"(?P<mark>[-*]) (?:\[\d+\] )?(?P<text>.+)")
 _NOTICE = "shell_notice"
 
@@ -33,8 +34,11 @@ class _Notice:
 
 
 def plain(text: str) -> str:
-    """Escape Markdown: what models and tools wrote is shown as written, never as links or images."""
-    return _MARKDOWN.sub(r"\\\1", text)
+    """Escape Markdown: what models and tools wrote is shown as written, never as links or images.
+
+    Bare addresses become links after escapes are resolved, so each is cut in two by a piece of its own.
+    """
+    return _LINKED.sub(r":small[\g<0>]", _MARKDOWN.sub(r"\\\1", text))
 
 
 def address(text: str) -> str:

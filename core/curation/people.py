@@ -13,7 +13,10 @@ from core.people.accounts import Identity, active_admins, email_key
 from core.people.permissions import PERMISSIONS, Action, Role
 from core.rules.library import SYSTEM
 from core.tables import Person
+from core.text import hidden_characters
 
+_LONGEST_NAME = 100
+_LONGEST_EMAIL = 254  # RFC 5321 by way of its erratum 1690
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|[^@\s]+@localhost")
 
 
@@ -21,15 +24,15 @@ def invite(database: Database, *, email: str, name: str, roles: Collection[str],
     """Make an account; its owner can sign in from then on. Returns the address that names it.
 
     Raises:
-        UserError: not an e-mail address, no role, or there is an account already.
+        UserError: not an e-mail address, a name that cannot be shown, no role, or there is an account already.
     """
-    key, wanted = _checked_email(email), _checked_roles(roles)
+    key, called, wanted = _checked_email(email), _checked_name(name), _checked_roles(roles)
     with at_desk(database, Action.INVITE, actor, clock) as desk:
         desk.check(_state(desk.session.get(Person, key)))
         desk.session.add(
-            Person(email=key, name=name.strip(), roles=wanted, invited_by=actor, created_at=clock()),
+            Person(email=key, name=called, roles=wanted, invited_by=actor, created_at=clock()),
         )
-        desk.record(key, name=name.strip(), roles=wanted)
+        desk.record(key, name=called, roles=wanted)
     return key
 
 
@@ -151,9 +154,21 @@ def _state(person: Person | None) -> str:
 
 def _checked_email(email: str) -> str:
     key = email_key(email)
-    if not _EMAIL.fullmatch(key):
-        raise UserError("“{email}” is not an e-mail address. Give one such as ada@example.com.", email=email)
+    if not _EMAIL.fullmatch(key) or len(key) > _LONGEST_EMAIL or hidden_characters(key):
+        shown = email if len(email) <= _LONGEST_NAME else email[:_LONGEST_NAME] + "…"
+        raise UserError("“{email}” is not an e-mail address. Give one such as ada@example.com.", email=shown)
     return key
+
+
+def _checked_name(name: str) -> str:
+    called = name.strip()
+    if len(called) > _LONGEST_NAME:
+        raise UserError(
+            "A name has {most} characters at most, this one has {n}. Shorten it.", most=_LONGEST_NAME, n=len(called)
+        )
+    if hidden := hidden_characters(called):
+        raise UserError("The name has characters that nobody can see: {names}. Type it anew.", names=", ".join(hidden))
+    return called
 
 
 def _checked_roles(roles: Collection[str]) -> list[str]:

@@ -70,10 +70,35 @@ def test_an_invited_person_has_the_roles_at_once_and_loses_them_at_once(database
         roles_of(session, key)
 
 
-@pytest.mark.parametrize("email", ["", "ada", "ada@", "@example.com", "a b@example.com", "ada@example", "a@b@c.com"])
+ODD_ADDRESSES = ("ada\u200b@example.com", "a" * 10_000 + "@example.com", "\u202eada@example.com")
+
+
+@pytest.mark.parametrize(
+    "email", ["", "ada", "ada@", "@example.com", "a b@example.com", "ada@example", "a@b@c.com", *ODD_ADDRESSES]
+)
 def test_what_is_no_address_is_refused(database: Database, email: str) -> None:
     with pytest.raises(UserError, match="is not an e-mail address"):
         curation.invite(database, email=email, name="", roles=["expert"], **ROOT)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a" * 10_000, "100 characters at most, this one has 10000"),
+        ("A\u200bda", "U\\+200B"),
+        ("\u202eada", "U\\+202E"),
+    ],
+)
+def test_a_name_that_cannot_be_shown_is_refused(database: Database, name: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        curation.invite(database, email="ada@example.com", name=name, roles=["expert"], **ROOT)
+    with database.read() as session:
+        assert session.get(Person, "ada@example.com") is None
+
+
+def test_a_name_of_white_space_is_none(database: Database) -> None:
+    key = curation.invite(database, email="ada@example.com", name=" \u3000 ", roles=["expert"], **ROOT)
+    assert person(database, key).name == ""
 
 
 def test_roles_must_be_known_and_at_least_one(database: Database) -> None:
