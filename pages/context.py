@@ -20,6 +20,7 @@ LOCAL = "local"
 """Who acts while there is no sign-in: whoever sits at this machine, since only loopback is served."""
 
 LANGUAGE_KEY = "shell_language"
+_ADDRESS = "shell_address"
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,17 @@ def keep_language(language: str) -> None:
     st.session_state[LANGUAGE_KEY] = language
     if st.query_params.get("lang") != language:
         st.query_params["lang"] = language
+
+
+def keep_address() -> None:
+    """Have the browser show the address that is served, as a link within one page leaves the old one standing.
+
+    Otherwise the way back skips what was left, and a reload or a copied address leads to it.
+    """
+    served = {name: st.query_params.get_all(name) for name in st.query_params}
+    if st.session_state.get(_ADDRESS) != served:
+        st.session_state[_ADDRESS] = served
+        st.query_params.from_dict(served)
 
 
 def translator() -> Translator:

@@ -8,7 +8,7 @@ from core.people.accounts import Account
 from core.people.permissions import Action
 from core.views.conflicts import MANY, open_count
 from core.views.review_queue import queue
-from pages.context import Context, can, context, keep_language, translator, visitor_language
+from pages.context import Context, can, context, keep_address, keep_language, translator, visitor_language
 from pages.sign_in import admit, who
 
 
@@ -94,6 +94,7 @@ def main() -> None:
         st.error(translator().error(error), icon=":material/error:")
         st.stop()
     keep_language(visitor_language(app.settings.language))
+    keep_address()
     t = translator()
     st.logo(_LOGO, size="large")
     account = admit(app, t)

@@ -13,7 +13,9 @@ from tests.support.speed import filled_file
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 RULE = "rule_0000000000000001"
-PLANTED = "see https://evil.example/a or www.evil.example, ask bob@evil.example, <b>now</b> [here](https://evil.example)"
+PLANTED = (
+    "see https://evil.example/a or www.evil.example, ask bob@evil.example, <b>now</b> [here](https://evil.example)"
+)
 
 
 @pytest.fixture
