@@ -225,6 +225,14 @@ class AccessSettings(_Group):
     )
 
 
+class MetricsSettings(_Group):
+    """Figures for Prometheus at ``/api/metrics`` (design section 12)."""
+
+    key: SecretStr | None = Field(
+        None, min_length=16, description="Key that a scraper sends as bearer token; none: the address is not served."
+    )
+
+
 class Settings(BaseSettings):
     """All settings; immutable, read once at the edge and passed down."""
 
@@ -263,6 +271,7 @@ class Settings(BaseSettings):
     budget: BudgetSettings = BudgetSettings()
     loop: LoopSettings = LoopSettings()
     access: AccessSettings = AccessSettings()
+    metrics: MetricsSettings = MetricsSettings()
 
     @property
     def simulated(self) -> bool:
