@@ -12,7 +12,7 @@ from core.views.library import STATES, LibraryCounts, library_counts
 from core.views.review_queue import queue
 from core.views.spend import Spend, spend
 from pages.context import Context, context, settings_now, translator
-from pages.health import health_cards, health_charts
+from pages.health import health_cards, health_charts, health_lines
 from pages.labels import PURPOSES, STATE_LOOKS, TROUBLES, label
 from pages.labels import STATES as STATE_NAMES
 from pages.limits import limit_alert
@@ -63,7 +63,8 @@ def _figures() -> None:
     limit_alert(t, paid)
     _gain_alert(t, shrinking)
     _trouble_alert(t, alarms)
-    health_cards(t, rows)
+    lines = health_lines(rows, gains)
+    health_cards(t, lines)
     left, middle, right = st.columns(3)
     with left.container(border=True, height="stretch"):
         _gain(t, measured)
@@ -75,7 +76,7 @@ def _figures() -> None:
         _library(t, counts)
         _link(t, "library.py", t("Open Library"))
     queues(t, held_up)
-    health_charts(t, rows, change_marks(t, history))
+    health_charts(t, lines, change_marks(t, history))
     left, right = st.columns(2)
     with left.container(border=True):
         gain_trend(t, gains)
