@@ -4,10 +4,12 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
 
+from core.api.metrics import metrics_route
 from core.cli.edge import translator
 from core.clock import utc_now
 from core.curation import ensure_an_admin
@@ -22,13 +24,13 @@ from pages.sign_in import sign_in_configured
 
 
 @asynccontextmanager
-async def lifespan(_app: st.App) -> AsyncIterator[None]:
+async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     """Run the learning loop's thread for as long as the server runs (design section 1)."""
     settings, database = _start()
     service = LoopService(settings, database)
     service.start()
     try:
-        yield
+        yield {"settings": settings, "database": database}
     finally:
         await asyncio.to_thread(service.stop)
         database.close()
@@ -50,8 +52,13 @@ def _start() -> tuple[Settings, Database]:
     return settings, database
 
 
+def _product() -> tuple[Settings, Database]:
+    return app.state["settings"], app.state["database"]
+
+
 app = st.App(
     "pages/shell.py",
     lifespan=lifespan,
+    routes=[metrics_route(_product, utc_now)],
     middleware=[Middleware(LoopbackOnly, sign_in=lambda: bool(auth_section()))],
 )

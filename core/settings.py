@@ -35,7 +35,12 @@ class ModelSettings(_Group):
     json_schema: bool = Field(
         True, description="Endpoint honours response_format json_schema; off: the schema goes into the prompt."
     )
-    timeout_s: float = Field(60, gt=0, le=600, description="Seconds before one attempt is given up.")
+    stream: bool = Field(
+        False, description="Take answers as a stream, for endpoints that give no others or cut long silences off."
+    )
+    timeout_s: float = Field(
+        60, gt=0, le=600, description="Seconds before one attempt is given up; in a stream, seconds of silence."
+    )
     attempts: int = Field(5, ge=1, le=10, description="Attempts per request; each one is a ledger row.")
     backoff_initial_s: float = Field(0.5, ge=0, le=60, description="First wait between attempts, seconds.")
     backoff_max_s: float = Field(20, ge=0, le=600, description="Longest wait between attempts, seconds.")
@@ -225,6 +230,14 @@ class AccessSettings(_Group):
     )
 
 
+class MetricsSettings(_Group):
+    """Figures for Prometheus at ``/api/metrics`` (design section 12)."""
+
+    key: SecretStr | None = Field(
+        None, min_length=16, description="Key that a scraper sends as bearer token; none: the address is not served."
+    )
+
+
 class Settings(BaseSettings):
     """All settings; immutable, read once at the edge and passed down."""
 
@@ -263,6 +276,7 @@ class Settings(BaseSettings):
     budget: BudgetSettings = BudgetSettings()
     loop: LoopSettings = LoopSettings()
     access: AccessSettings = AccessSettings()
+    metrics: MetricsSettings = MetricsSettings()
 
     @property
     def simulated(self) -> bool:

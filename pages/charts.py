@@ -18,7 +18,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """One line. ``look`` is after, empty or learn; ``banded`` draws its intervals."""
+    """One line. ``look`` is library, empty or learn; ``banded`` draws its intervals."""
 
     name: str
     look: str
@@ -68,7 +68,7 @@ def stacked(rounds: Sequence[int], counts: Mapping[str, tuple[str, Sequence[int]
 
 
 _LOOKS = {
-    "after": ("27, 154, 170", "solid", "circle"),
+    "library": ("27, 154, 170", "solid", "circle"),
     "empty": ("224, 122, 31", "dash", "square"),
     "learn": ("140, 140, 150", "dot", "diamond"),
 }

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import streamlit as st
 
 from core.clock import Clock, utc_now
-from core.control import current_settings
+from core.control import usable_settings
 from core.db import Database, open_database
-from core.errors import NotAllowedError, UserError
+from core.errors import NotAllowedError
 from core.i18n import Translator, choose_language
 from core.people.accounts import email_key, roles_of, sign_in_needed
 from core.people.permissions import Action, may
@@ -95,12 +95,9 @@ def _sign_in_key(claims: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def settings_now(app: Context) -> Settings:
-    """Return the settings in force; those of the start if a stored change is unusable (Loop says so)."""
-    try:
-        with app.database.read() as session:
-            return current_settings(session, app.settings)
-    except UserError:
-        return app.settings
+    """Return the settings in force, as far as they are usable."""
+    with app.database.read() as session:
+        return usable_settings(session, app.settings)
 
 
 def visitor_language(configured: str) -> str:

@@ -1,10 +1,11 @@
 """Overview: is the agent getting better, what does it cost, is the loop alive (design section 12)."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from core.i18n import Translator
 from core.views.budget import Budget, budget
-from core.views.diagnostics.panel import domains, troubles
 from core.views.diagnostics.trouble import Trouble
 from core.views.health import Gain, gain, gain_by_round, health_rows, shrinking_gain
 from core.views.history import library_history, waiting
@@ -12,13 +13,14 @@ from core.views.library import STATES, LibraryCounts, library_counts
 from core.views.review_queue import queue
 from core.views.spend import Spend, spend
 from pages.context import Context, context, settings_now, translator
-from pages.health import health_cards, health_charts
+from pages.health import health_cards, health_charts, health_lines
 from pages.labels import PURPOSES, STATE_LOOKS, TROUBLES, label
 from pages.labels import STATES as STATE_NAMES
 from pages.limits import limit_alert
 from pages.loop_status import loop_controls, loop_status
 from pages.overview_history import change_marks, gain_trend, library_over_time, queues
 from pages.sign_in import stay_admitted
+from pages.troubles import known_troubles
 from pages.widgets import show_notice
 
 _REFRESH_S = 10
@@ -59,11 +61,12 @@ def _figures() -> None:
         counts, shrinking = library_counts(session), shrinking_gain(session)
         paid = budget(session, settings_now(app).budget, now=app.clock())
         history, gains = library_history(session), gain_by_round(session)
-        held_up, alarms = waiting(session, now=app.clock()), _troubles(app)
+        held_up, alarms = waiting(session, now=app.clock()), known_troubles(app)
     limit_alert(t, paid)
     _gain_alert(t, shrinking)
     _trouble_alert(t, alarms)
-    health_cards(t, rows)
+    lines = health_lines(rows, gains)
+    health_cards(t, lines)
     left, middle, right = st.columns(3)
     with left.container(border=True, height="stretch"):
         _gain(t, measured)
@@ -75,7 +78,7 @@ def _figures() -> None:
         _library(t, counts)
         _link(t, "library.py", t("Open Library"))
     queues(t, held_up)
-    health_charts(t, rows, change_marks(t, history))
+    health_charts(t, lines, change_marks(t, history))
     left, right = st.columns(2)
     with left.container(border=True):
         gain_trend(t, gains)
@@ -97,13 +100,7 @@ def _gain_alert(t: Translator, shrinking: list[Gain]) -> None:
         )
 
 
-def _troubles(app: Context) -> list[Trouble]:
-    settings = settings_now(app)
-    with app.database.read() as session:
-        return [trouble for domain in domains(session) for trouble in troubles(session, settings, domain)]
-
-
-def _trouble_alert(t: Translator, found: list[Trouble]) -> None:
+def _trouble_alert(t: Translator, found: Sequence[Trouble]) -> None:
     if not found:
         return
     names = dict.fromkeys(label(t, TROUBLES, trouble.kind) for trouble in found)

@@ -36,7 +36,7 @@ def gain_trend(t: Translator, gains: Sequence[Gain]) -> None:
         st.caption(t("No round has measured it yet."))
         return
     st.caption(t("Reward on held-out tasks with the library minus without. Band: 95 % interval."))
-    line = Series(t("Gain"), "after", points)
+    line = Series(t("Gain"), "library", points)
     st.plotly_chart(
         by_round([line], x_title=t("Round"), y_title=t("Gain"), share=False),
         key="overview_gain",

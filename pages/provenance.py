@@ -5,7 +5,6 @@ import streamlit as st
 from core.i18n import Translator
 from core.views.diagnostics.panel import domains
 from core.views.episodes import episode_story
-from core.views.flows import RuleFlow, rule_flows
 from core.views.health import METRICS
 from core.views.library_list import LibraryFilter, listed_rules
 from core.views.loop import rounds
@@ -13,49 +12,12 @@ from core.views.provenance import Explained, explain_change
 from pages.context import Context, context, translator
 from pages.labels import COMPLIANCE, DISPOSITIONS, EVENTS, label
 from pages.labels import METRICS as METRIC_NAMES
+from pages.provenance_flow import show_flow
 from pages.provenance_rule import show_rule
-from pages.rule_effects import finding_said
-from pages.sankey import sankey
 from pages.widgets import episode_link, plain, rule_link
 
 _ROWS = 10
 _MOST_RULES = 200
-
-
-def _flow(app: Context, t: Translator, domain: str, metric: str) -> None:
-    st.caption(
-        t(
-            "Task types of the episodes that the most used rules rest on, the rules, and what each does to the metric. "
-            "The wider, the more prompts carried the rule."
-        )
-    )
-    with app.database.read() as session:
-        flows = rule_flows(session, domain, metric)
-    drawn = [flow for flow in flows if flow.sources]
-    if not drawn:
-        st.info(t("No rule that came from episodes has been in a prompt yet."))
-        return
-    st.plotly_chart(
-        sankey(t, drawn, metric),
-        key="provenance_flow",
-        config={"displayModeBar": False},
-        alt=t("Flow from episodes by task type to rules to what they do; the table below has the figures."),
-    )
-    with st.expander(t("Figures")):
-        st.table([_flow_row(t, flow, metric) for flow in drawn], hide_index=True)
-    with st.expander(t("Go to a rule")):
-        for flow in drawn:
-            rule_link(t, flow.rule_id, flow.name)
-
-
-def _flow_row(t: Translator, flow: RuleFlow, metric: str) -> dict[str, str]:
-    sources = ", ".join(f"{plain(kind)} {t.number(n)}" for kind, n in flow.sources.items())
-    return {
-        t("Rule"): plain(flow.name),
-        t("From episodes"): sources,
-        t("Prompts with it"): t.number(flow.used),
-        t("What it says"): finding_said(t, metric, flow.finding)[0],
-    }
 
 
 def _change(app: Context, t: Translator, domain: str, metric: str) -> None:
@@ -188,7 +150,7 @@ def main() -> None:
         [t("From episodes to effects"), t("A change"), t("A rule"), t("An episode")], key="provenance_tabs"
     )
     with flow:
-        _flow(app, t, domain, metric)
+        show_flow(app, t, domain, metric)
     with change:
         _change(app, t, domain, metric)
     with rule:

@@ -1,6 +1,7 @@
 """One rule's provenance: what it does, over time and by task type, and where it came from."""
 
 import json
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -64,21 +65,22 @@ def _origin(t: Translator, source: Origin) -> None:
     st.caption(label(t, ORIGINS, source.how))
     for parent, name in source.parents.items():
         rule_link(t, parent, name)
-    _episodes(t, t("Episodes it rests on"), source.evidence)
+    episode_list(t, t("Episodes it rests on"), source.evidence)
     if not source.reflection_id:
         return
     st.markdown(f"**{t('The reflection that wrote it, round {number}', number=t.number(source.round_number))}**")
     left, right = st.columns(2)
     with left:
-        _episodes(t, t("It was shown as successes"), source.passing)
+        episode_list(t, t("It was shown as successes"), source.passing)
     with right:
-        _episodes(t, t("It was shown as failures"), source.failing)
+        episode_list(t, t("It was shown as failures"), source.failing)
     with st.expander(t("What it found and asked for"), icon=":material/compare_arrows:"):
         st.code(_as_text({"differences": source.differences, "operation": source.operation}), language="json")
     _calls(t, source)
 
 
-def _episodes(t: Translator, title: str, episodes: tuple[str, ...]) -> None:
+def episode_list(t: Translator, title: str, episodes: Sequence[str]) -> None:
+    """Show how many episodes there are, and links to the first ones when unfolded; nothing if there are none."""
     if not episodes:
         return
     with st.expander(f"{title} ({t.number(len(episodes))})", icon=":material/forum:"):

@@ -27,7 +27,7 @@ LAYERS = (
     ("core.people",),
     ("core.curation", "core.preview", "core.views"),
     ("core.conflict_preview",),
-    ("core.cli",),
+    ("core.api", "core.cli"),
     ("core.__main__",),
     ("pages",),
     ("app",),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from core.i18n import Translator
-from core.views.health import HealthRow
+from core.views.health import HealthRow, standing_rows
 from core.views.period import Period, PeriodFigures
 
 _STYLE = """
@@ -71,7 +71,7 @@ def _health(t: Translator, figures: PeriodFigures) -> list[str]:
     for metric in _NAMES:
         rows = [row for row in figures.health if row.metric == metric]
         parts.append(f"<h3>{escape(names[metric])}</h3>")
-        parts.append(_chart([row for row in rows if row.arm == "after"]))
+        parts.append(_chart(standing_rows(rows, figures.gains)))
         parts.append(
             _table(
                 (t("Round"), t("Split"), t("Arm"), t("Value")),

@@ -24,7 +24,7 @@ from core.learning.step_rules import StepRules
 from core.rules.compliance import check_compliance
 from core.rules.prompt import Prompt, assemble
 from core.rules.retrieval import Hit
-from core.tables import Episode, RuleUse, Task
+from core.tables import ArmName, Episode, RuleUse, Task
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Arm:
         placebo: its rules are no rules of the library, so their uses are not recorded.
     """
 
-    name: str
+    name: ArmName
     seed: int
     rollouts: int = 1
     learning: bool = False
@@ -237,7 +237,7 @@ class RolloutRunner:
             task_type=job.task.type,
             query=job.task.query,
             split=job.task.split,
-            arm=arm.name,
+            arm=arm.name.value,
             round_number=self._round,
             rollout=job.rollout,
             seed=job.seed,

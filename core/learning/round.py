@@ -33,7 +33,7 @@ from core.rules.lifecycle import State
 from core.rules.policies import policy_decisions
 from core.rules.utility import Scorer, adapt_exploration, make_scorer
 from core.settings import ADJUSTABLE, Settings
-from core.tables import Lease, Round, Task
+from core.tables import ArmName, Lease, Round, Task
 
 PHASES = ("planned", "rolled_out", "reflected", "judged", "settled", "gated", "measured", "finished")
 
@@ -143,7 +143,7 @@ class RoundRunner:
                 tasks = load_tasks(session, bench.domain, list(ids))
                 library = self._maker.current(session, bench.domain)
             runner = RolloutRunner(bench, bench.make_environment, self._number)
-            arm = Arm("learn", row.seed, bench.settings.agent.rollouts_per_task, learning=True)
+            arm = Arm(ArmName.LEARN, row.seed, bench.settings.agent.rollouts_per_task, learning=True)
             runner.run(arm, tasks, library)
         with bench.database.write() as session:
             self._advance(session, "rolled_out")
@@ -206,7 +206,7 @@ class RoundRunner:
         if evaluator is not None:
             with bench.database.read() as session:
                 library = self._maker.current(session, bench.domain)
-            kept = self._row().verdict["arm"]
+            kept = ArmName(self._row().verdict["arm"])
             gain = run_ablation(evaluator, bench, self._maker, library, kept, random_arm=self._options.random_arm)
         with bench.database.write() as session:
             self._advance(session, "measured", gain=gain)

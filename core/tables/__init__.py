@@ -7,11 +7,12 @@ from core.tables.rounds import Lease, LoopControl, Reflection, Round
 from core.tables.rules import Conflict, Proposal, Refusal, Rule, RuleEvent, RulePin
 from core.tables.vectors import Embedding, QueryRewrite
 from core.tables.views import SavedView
-from core.tables.work import Episode, RuleUse, Task
+from core.tables.work import ArmName, Episode, RuleUse, Task
 
 __all__ = [
     "AccessMode",
     "Approval",
+    "ArmName",
     "Assignment",
     "AuditEntry",
     "AuditHead",

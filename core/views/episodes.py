@@ -10,10 +10,10 @@ from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from core.rules.wording import rule_text
-from core.tables import Episode, Rule, RuleUse
+from core.tables import ArmName, Episode, Rule, RuleUse
 from core.views.paging import PAGE_SIZE, Page
 
-ARMS = ("learn", "external", "before", "after", "repeat", "empty", "random")
+ARMS = tuple(arm.value for arm in ArmName)
 GRADES = ("pass", "marginal", "fail")
 
 _LISTED: tuple[Any, ...] = (

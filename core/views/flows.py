@@ -1,6 +1,7 @@
 """From episodes to rules to a metric, as a flow that can be drawn (design section 12, Provenance)."""
 
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import select
@@ -20,14 +21,14 @@ class RuleFlow:
     Attributes:
         rule_id: of the rule.
         name: of the rule.
-        sources: episodes that it rests on, by task type.
+        sources: ids of the episodes that it rests on, by task type.
         used: episodes whose prompt carried it.
         finding: what its randomised effect on the metric says.
     """
 
     rule_id: str
     name: str
-    sources: dict[str, int]
+    sources: dict[str, tuple[str, ...]]
     used: int
     finding: Finding
 
@@ -48,9 +49,17 @@ def rule_flows(session: Session, domain: str, metric: str) -> list[RuleFlow]:
         RuleFlow(
             rule_id,
             name,
-            dict(sorted(Counter(kinds[episode] for episode in evidence if episode in kinds).items())),
+            _by_type(evidence, kinds),
             used,
             effects[rule_id].finding,
         )
         for rule_id, name, evidence, used in rules
     ]
+
+
+def _by_type(evidence: Sequence[str], kinds: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    found: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
+    for episode in evidence:
+        if episode in kinds:
+            found[kinds[episode]] += (episode,)
+    return dict(sorted(found.items()))

@@ -4,7 +4,7 @@ Reads aggregates only: no episode is loaded, whatever their number.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -30,7 +30,7 @@ class HealthRow:
     Attributes:
         round: its number; None for episodes outside any round (recorded, from other agents).
         split: train or held_out.
-        arm: learn, external, before, after, repeat, empty or random.
+        arm: one of ``core.tables.ArmName``.
         metric: success_rate, tool_error_rate, compliance_rate (in [0, 1]), or mean_turns (turns).
         value: the metric.
         low: lower end of its 95 % interval.
@@ -63,7 +63,7 @@ class Gain:
         mcnemar_p: exact two-sided p of the two counts.
         noise_floor: difference the library reaches against itself by chance.
         random_value: the same difference for as many random rules; None if they were not run.
-        arm: the arm that ran the library left standing by the round, after or before.
+        arm: the arm that ran the library left standing by the round: after, second or before.
     """
 
     round: int
@@ -115,6 +115,12 @@ def shrinking_gain(session: Session, *, environment: str | None = None) -> list[
     last = values[-(_SHRINKING_ROUNDS + 1) :]
     shrinks = all((b.value or 0.0) < (a.value or 0.0) for a, b in pairwise(last))
     return last if len(last) > _SHRINKING_ROUNDS and shrinks else []
+
+
+def standing_rows(rows: Iterable[HealthRow], gains: Iterable[Gain]) -> list[HealthRow]:
+    """Return of each round the rows of the arm that ran the library left standing; none before that is settled."""
+    arms = {one.round: one.arm for one in gains}
+    return [row for row in rows if row.round in arms and row.arm == arms[row.round]]
 
 
 def ablation_scores(session: Session, *, environment: str | None = None) -> tuple[HealthRow, HealthRow] | None:

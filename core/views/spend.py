@@ -65,7 +65,7 @@ class Spend:
         retry_share: attempts beyond the first of their request, of all attempts.
         retry_cost_usd: what those attempts cost; part of the total, never added to it.
         cache_share: cached tokens of all input tokens.
-        unknown_price_calls: attempts without a known price; not in any sum of money.
+        unknown_price_calls: attempts whose price or tokens are unknown; not in any sum of money.
         structured: outcomes of requests for structured answers.
         simulated_share: attempts that the stand-in model answered, of all attempts.
         simulated_usd: part of the total that was never paid: what the stand-in's calls would have cost.

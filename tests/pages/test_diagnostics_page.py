@@ -1,10 +1,14 @@
 """The page of troubles: evidence, preview, apply, undo."""
 
+from sqlalchemy import event
 from sqlmodel import select
 
+from core.clock import utc_now
 from core.db import Database
 from core.settings import load_settings
 from core.tables import SettingOverride
+from pages.context import Context
+from pages.troubles import known_troubles
 from tests.pages.conftest import OpenPage
 from tests.pages.test_pages import texts
 from tests.support.loop_rows import World
@@ -51,3 +55,30 @@ def test_the_hit_list_says_what_a_type_found(sample: Database, open_page: OpenPa
     assert not at.exception
     hits = at.table[-1].value
     assert list(hits.columns[:3]) == ["Rule", "State", "Found"]
+
+
+def test_overview_looks_for_troubles_again_only_when_there_is_reason(database: Database) -> None:
+    settings = load_settings()
+    app, asked = Context(settings, database), []
+    event.listen(database.engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
+
+    def look() -> tuple[set[str], bool]:
+        """What is found, and whether training episodes were read for it."""
+        asked.clear()
+        kinds = {trouble.kind.value for trouble in known_troubles(app)}
+        return kinds, any("FROM episode" in statement for statement in asked)
+
+    world = World(database, settings)
+    world.run(2)
+    world.ills.add("ossification")
+    world.run(2)
+    assert look() == ({"ossification"}, True)
+    assert look() == ({"ossification"}, False)
+
+    world.ills.clear()
+    world.run(2)
+    assert look() == (set(), True), "a round has ended"
+    with database.write() as session:
+        session.add(SettingOverride(name="retrieval.top_k", value=9, changed_by="ada", changed_at=utc_now()))
+    assert look() == (set(), True), "remedies start from the settings in force"
+    assert look() == (set(), False)

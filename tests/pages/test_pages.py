@@ -7,7 +7,9 @@ from streamlit.testing.v1 import AppTest
 
 from core.clock import utc_now
 from core.db import Database
-from core.tables import Rule, SettingOverride
+from core.tables import ArmName, Rule, SettingOverride
+from core.views.health import health_rows
+from pages.labels import ACTIVITIES, ARMS
 from tests.pages.conftest import OpenPage
 
 PAGES = (
@@ -55,6 +57,22 @@ def test_first_visit_explains_in_three_sentences_and_names_the_next_step(open_pa
     explained = next(one.value for one in at.markdown if one.value.startswith("Rulewright lets"))
     assert len(re.findall(r"\.(?:\s|$)", explained)) == 3
     assert "Next, let the loop run a round" in explained
+
+
+def test_a_round_that_was_rolled_back_shows_the_library_it_left_standing(sample: Database, open_page: OpenPage) -> None:
+    with sample.read() as session:
+        rows = {(row.round, row.arm): row for row in health_rows(session) if row.metric == "success_rate"}
+    figures = next(one.value for one in open_page().dataframe if "With library" in one.value.columns)
+    shown = dict(zip(figures["Round"], figures["With library"], strict=True))
+    assert rows[3, "before"] != rows[3, "after"]
+    for number, arm in ((3, "before"), (8, "after")):
+        row = rows[number, arm]
+        assert shown[str(number)] == f"{row.value:.2f} ({row.low:.2f}–{row.high:.2f}, n = 30)"
+
+
+def test_every_arm_has_a_name_and_each_the_loop_runs_says_what_it_does() -> None:
+    assert set(ARMS) == set(ArmName)
+    assert set(ArmName) - {ArmName.EXTERNAL} <= set(ACTIVITIES)
 
 
 def test_rates_carry_their_interval_and_n(sample: Database, open_page: OpenPage) -> None:

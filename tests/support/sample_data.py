@@ -172,6 +172,10 @@ def _round(session: Session, number: int, started: datetime, rules: list[Rule], 
     for arm, split, count in _ARMS:
         for place in range(count):
             _episode(session, number, arm, split, place, started, rules, chance)
+    if not committed:
+        before = random.Random(number)
+        for place in range(30):
+            _episode(session, number, "before", "held_out", place, started, rules, before)
     session.flush()
     _reflection(session, number, started, rules)
 
