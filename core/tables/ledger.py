@@ -51,6 +51,7 @@ class LedgerEntry(SQLModel, table=True):
     latency_ms: float = 0.0
     outcome: str = Field(description="One of Outcome.")
     episode_id: str | None = None
+    agent: str = Field(default="", description="Whose episode it was made for; '' for calls beside any episode.")
     round_number: int | None = None
     reflection_id: str | None = Field(default=None, index=True, description="Made for this reflection.")
     created_at: datetime = Field(sa_type=UtcDateTime)
