@@ -22,7 +22,8 @@ LAWS = {
         SELECT environment, ifnull(round_number, -1), split, arm, grade, count(*), sum(tool_calls), sum(tool_errors)
         FROM episode GROUP BY 1, 2, 3, 4, 5""",
     "turns_tally": """
-        SELECT environment, ifnull(round_number, -1), split, arm, turns, count(*) FROM episode GROUP BY 1, 2, 3, 4, 5""",
+        SELECT environment, ifnull(round_number, -1), split, arm, turns, count(*)
+        FROM episode GROUP BY 1, 2, 3, 4, 5""",
     "type_tally": """
         SELECT environment, arm, task_type, ifnull(round_number, -1), library_left_out, status, count(*),
             sum(grade = 'pass') FROM episode GROUP BY 1, 2, 3, 4, 5, 6""",

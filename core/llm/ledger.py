@@ -35,6 +35,7 @@ class Attempt:
     episode_id: str | None = None
     round_number: int | None = None
     reflection_id: str | None = None
+    agent: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ class Ledger:
             "latency_ms": attempt.latency_ms,
             "outcome": attempt.outcome.value,
             "episode_id": attempt.episode_id,
+            "agent": attempt.agent,
             "round_number": attempt.round_number,
             "reflection_id": attempt.reflection_id,
             "created_at": now,

@@ -153,3 +153,6 @@ class EventTally(SQLModel, table=True):
     from_state: str = Field(primary_key=True, description="'' for none.")
     to_state: str = Field(primary_key=True)
     events: int
+
+
+TALLIES = (EpisodeTally, TurnsTally, TypeTally, TaskTally, ComplianceTally, RuleTally, LedgerTally, EventTally)

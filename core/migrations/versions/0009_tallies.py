@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from alembic import op
@@ -202,7 +202,7 @@ def _all(tally: Tally) -> str:
 
 def _of_row(tally: Tally, alias: str, row: str) -> str:
     """Count what one new or old row of a source stands for, with the rows of the other source that belong to it."""
-    table, columns = tally.sources[alias]
+    _, columns = tally.sources[alias]
     others = [f"{name} {other}" for other, (name, _) in tally.sources.items() if other != alias]
     named = (*columns, "id") if "id" in tally.joined and alias == "e" else columns
     own = "(SELECT " + ", ".join(f"{row}.{name} AS {name}" for name in named) + f") {alias}"
@@ -239,7 +239,8 @@ def triggers(tally: Tally, dialect: str) -> Iterator[str]:
             if dialect == "sqlite":
                 yield f"CREATE TRIGGER {trigger} {when} FOR EACH ROW BEGIN {body} END"
             else:
-                yield f"CREATE FUNCTION {trigger}() RETURNS trigger AS $$ BEGIN {body} RETURN NULL; END $$ LANGUAGE plpgsql"
+                function = f"CREATE FUNCTION {trigger}() RETURNS trigger"
+                yield f"{function} AS $$ BEGIN {body} RETURN NULL; END $$ LANGUAGE plpgsql"
                 yield f"CREATE TRIGGER {trigger} {when} FOR EACH ROW EXECUTE FUNCTION {trigger}()"
 
 
@@ -252,7 +253,7 @@ def _without_triggers(tally: Tally, dialect: str) -> Iterator[str]:
                 yield f"DROP FUNCTION {trigger}()"
 
 
-_TYPES: Mapping[str, sa.types.TypeEngine[object]] = {
+_TYPES: Mapping[str, sa.types.TypeEngine[Any]] = {
     **dict.fromkeys(("round_number", "turns"), sa.Integer()),
     **dict.fromkeys(("library_left_out", "simulated"), sa.Boolean()),
     **dict.fromkeys(("input_tokens", "cached_tokens", "output_tokens", "cost", "retry_cost", "score"), sa.BigInteger()),
