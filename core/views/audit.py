@@ -14,6 +14,7 @@ from sqlmodel import Session, col, func, select
 
 from core.errors import UserError
 from core.tables import AuditEntry, AuditObject, Conflict, Rule, Undone
+from core.text import for_spreadsheet
 from core.views.paging import PAGE_SIZE, Page
 
 _COLUMNS = (
