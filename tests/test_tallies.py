@@ -19,7 +19,8 @@ from tests.test_migrations import go_back
 _JOINED = "FROM rule_use u JOIN episode e ON e.id = u.episode_id"
 LAWS = {
     "episode_tally": """
-        SELECT environment, ifnull(round_number, -1), split, arm, grade, count(*), sum(tool_calls), sum(tool_errors)
+        SELECT environment, ifnull(round_number, -1), split, arm, grade, count(*),
+            sum(reused_from IS NOT NULL), sum(tool_calls), sum(tool_errors)
         FROM episode GROUP BY 1, 2, 3, 4, 5""",
     "turns_tally": """
         SELECT environment, ifnull(round_number, -1), split, arm, turns, count(*)
@@ -70,6 +71,7 @@ _VARIED: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "split": of("train", "held_out"), "arm": of("learn", "after"), "grade": of("pass", "fail"),
         "turns": of(1, 2, 9), "tool_calls": of(0, 3), "tool_errors": of(0, 2), "task_type": of("disk", "dns"),
         "task_id": of("t1", "t2"), "status": of("done", "failed"), "library_left_out": of(0, 1),
+        "reused_from": of(None, "e9"),
     },
     "rule_use": {
         "id": of(1, 2, 3, 4), "episode_id": of("e1", "e2", "e3"), "rule_id": of("r1", "r2"),

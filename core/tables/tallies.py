@@ -28,6 +28,7 @@ class EpisodeTally(SQLModel, table=True):
     arm: str = Field(primary_key=True)
     grade: str = Field(primary_key=True)
     episodes: int
+    reused: int = Field(description="Of these, evaluations that repeat an earlier outcome and cost nothing.")
     tool_calls: int
     tool_errors: int
 

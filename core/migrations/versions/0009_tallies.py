@@ -61,9 +61,14 @@ def tallies(dialect: str) -> tuple[Tally, ...]:
     return (
         Tally(
             "episode_tally",
-            {"e": ("episode", (*_EPISODE, "grade", "tool_calls", "tool_errors"))},
+            {"e": ("episode", (*_EPISODE, "grade", "reused_from", "tool_calls", "tool_errors"))},
             {**_PLACE, "grade": "e.grade"},
-            {"episodes": "1", "tool_calls": "e.tool_calls", "tool_errors": "e.tool_errors"},
+            {
+                "episodes": "1",
+                "reused": _count("e.reused_from IS NOT NULL"),
+                "tool_calls": "e.tool_calls",
+                "tool_errors": "e.tool_errors",
+            },
         ),
         Tally(
             "turns_tally",

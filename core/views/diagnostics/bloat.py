@@ -7,7 +7,7 @@ from sqlmodel import col
 
 from core.i18n import mark
 from core.settings import LifecycleSettings
-from core.tables import Episode, RuleUse
+from core.tables import RuleTally
 from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
 from core.views.diagnostics.window import Passes, Window, states_before
 
@@ -65,9 +65,8 @@ def _helped(window: Window, number: int, library: Iterable[str]) -> Passes:
     """Count the rules of a round's library that a verified success of the round is owed to."""
     helpful = set(
         window.session.execute(
-            select(col(RuleUse.rule_id))
-            .join(Episode, col(Episode.id) == col(RuleUse.episode_id))
-            .where(col(Episode.round_number) == number, col(Episode.arm) == "learn", col(RuleUse.verified).is_(True))
+            select(col(RuleTally.rule_id))
+            .where(col(RuleTally.round_number) == number, col(RuleTally.arm) == "learn", col(RuleTally.verified) > 0)
             .distinct()
         ).scalars()
     )
