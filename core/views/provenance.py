@@ -146,8 +146,7 @@ def _suspects(session: Session, domain: str, earlier: int, later: int) -> dict[s
         .join(RuleEvent, col(RuleEvent.rule_id) == col(Rule.id))
         .where(
             col(Rule.domain) == domain,
-            col(RuleEvent.round_number) >= earlier,
-            col(RuleEvent.round_number) < later,
+            col(RuleEvent.round_number).in_(range(earlier, later)),
             col(RuleEvent.kind) != "voted",
         )
         .order_by(col(RuleEvent.id))

@@ -9,7 +9,7 @@ from sqlmodel import Session, col
 
 from core.settings import Settings
 from core.statistics import Interval, beta_probability_less, wilson
-from core.tables import Round, Rule, RuleEvent, TypeTally
+from core.tables import Round, TypeTally
 
 LOOK_BACK = 3
 """Rounds that a trouble has to show in, at most: it is to be seen within three, and gone three after its remedy."""
@@ -97,14 +97,3 @@ def training_by_type(window: Window, rounds: Sequence[int]) -> dict[str, dict[in
     for kind, number, won, n in window.session.execute(query.group_by(*place)):
         found.setdefault(kind, {})[number] = Passes(int(won), int(n))
     return found
-
-
-def states_before(window: Window, rounds: Sequence[int]) -> dict[int, dict[str, str]]:
-    """Return each rule's state as a round began: round -> rule id -> state; rules that were not there are not."""
-    events = window.session.execute(
-        select(col(RuleEvent.rule_id), col(RuleEvent.to_state), func.coalesce(col(RuleEvent.round_number), 0))
-        .join(Rule, col(Rule.id) == col(RuleEvent.rule_id))
-        .where(col(Rule.domain) == window.domain)
-        .order_by(col(RuleEvent.id))
-    ).all()
-    return {number: {rule_id: state for rule_id, state, happened in events if happened < number} for number in rounds}
