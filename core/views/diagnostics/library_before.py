@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlmodel import col
@@ -35,14 +36,7 @@ def library_before(window: Window, rounds: Sequence[int]) -> dict[int, LibraryBe
         select(col(Rule.state), func.count()).where(col(Rule.domain) == window.domain).group_by(col(Rule.state))
     )
     states = {state: n for state, n in now}
-    since = select(
-        col(RuleEvent.rule_id), col(RuleEvent.from_state), col(RuleEvent.to_state), col(RuleEvent.round_number)
-    ).where(
-        col(RuleEvent.round_number) >= min(rounds, default=0),
-        col(RuleEvent.from_state).is_distinct_from(col(RuleEvent.to_state)),
-        col(RuleEvent.rule_id).in_(select(col(Rule.id)).where(col(Rule.domain) == window.domain)),
-    )
-    events = window.session.execute(since.order_by(col(RuleEvent.id).desc())).all()
+    events = _moves_since(window, min(rounds, default=0))
     found = {}
     for number in rounds:
         counts: Counter[str | None] = Counter(states)
@@ -54,6 +48,24 @@ def library_before(window: Window, rounds: Sequence[int]) -> dict[int, LibraryBe
                 moved[rule_id] = before
         found[number] = LibraryBefore({state: n for state, n in counts.items() if state is not None}, moved)
     return found
+
+
+def _moves_since(window: Window, number: int) -> list[Any]:
+    """Return rule, state before, state after and round of all moves since a round began, newest first."""
+    place = (RuleEvent.rule_id, RuleEvent.from_state, RuleEvent.to_state, RuleEvent.round_number, RuleEvent.id)
+    moves = select(*map(col, place)).where(
+        col(RuleEvent.round_number) >= number,
+        col(RuleEvent.from_state).is_distinct_from(col(RuleEvent.to_state)),
+    )
+    events = window.session.execute(moves).all()
+    # Joined or sorted in SQL, the database would go through all events there ever were.
+    concerned = {event[0] for event in events}
+    own = window.session.execute(
+        select(col(Rule.id)).where(col(Rule.id).in_(concerned), col(Rule.domain) == window.domain)
+    )
+    rules = set(own.scalars())
+    newest_first = sorted(events, key=lambda event: -event.id)
+    return [event[:4] for event in newest_first if event.rule_id in rules]
 
 
 def state_before(window: Window, before: LibraryBefore, rules: Collection[str]) -> dict[str, str | None]:
