@@ -36,7 +36,7 @@ class LedgerEntry(SQLModel, table=True):
     """One attempt. Tokens are counted as the endpoint reported them; cost is None if the price is unknown."""
 
     __tablename__ = "ledger_entry"
-    __table_args__ = (Index("ix_ledger_entry_created", "created_at"), Index("ix_ledger_entry_round", "round_number"))
+    __table_args__ = (Index("ix_ledger_entry_paid", "created_at", "simulated", "cost_usd"),)
 
     id: int | None = Field(default=None, primary_key=True)
     request_id: str = Field(index=True, description="Same for all attempts of one request.")
