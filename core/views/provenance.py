@@ -1,8 +1,9 @@
 """What came from what: a rule from its reflection and episodes, a metric's change from rules (design section 12)."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sqlalchemy import String, case, cast, func, select
 from sqlmodel import Session, col
 
 from core.attribution import Attribution, Episodes, attribute
-from core.tables import Episode, LedgerEntry, Reflection, Rule, RuleEvent, RuleUse
+from core.tables import Episode, LedgerEntry, Reflection, Round, Rule, RuleEvent, RuleUse
 
 AROUND = 2
 """Rounds before and after a change whose episodes help to tell what its rules do."""
@@ -160,14 +161,15 @@ def _suspects(session: Session, domain: str, earlier: int, later: int) -> dict[s
 
 def _episodes(session: Session, domain: str, metric: str, earlier: int, later: int) -> Episodes | None:
     """Read the training episodes of both rounds, and of rounds nearby."""
+    nearby = col(Round.number).between(earlier - AROUND, later + AROUND)
+    rounds = session.execute(select(col(Round.number)).where(nearby, col(Round.environment) == domain)).scalars()
     rows = session.execute(
         select(
             col(Episode.id), col(Episode.round_number), col(Episode.task_type), col(Episode.grade),
             col(Episode.turns), col(Episode.tool_errors), col(Episode.tool_calls),
         ).where(
-            col(Episode.round_number).between(earlier - AROUND, later + AROUND),
+            col(Episode.round_number).in_(list(rounds)),
             col(Episode.arm) == "learn",
-            col(Episode.environment) == domain,
             col(Episode.status) == "done",
         )
     ).all()  # fmt: skip
@@ -227,8 +229,10 @@ def _carried(session: Session, place: Mapping[str, int], numbers: np.ndarray) ->
         )
         .order_by(col(RuleUse.rule_id))
     )
-    carried: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(len(place), dtype=bool))
-    for rule_id, episode in rows:
-        if episode in place:
-            carried[rule_id][place[episode]] = True
-    return dict(carried)
+    carried: dict[str, np.ndarray] = {}
+    for rule_id, uses in groupby(rows, key=itemgetter(0)):
+        places = [place[episode] for _, episode in uses if episode in place]
+        if places:
+            carried[rule_id] = np.zeros(len(place), dtype=bool)
+            carried[rule_id][places] = True
+    return carried

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import case, func, select
+from sqlalchemy import case, exists, func, select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
@@ -61,22 +61,21 @@ def _others_judged(session: Session, rule: Rule) -> tuple[int, int]:
     """Return how many other rules were complied with in prompts that had the rule, and how many were judged."""
     own, other = aliased(RuleUse), aliased(RuleUse)
     verdict = col(other.compliance)
+    # Looked up for each use: joined, the database may go through all learning episodes instead.
+    learned = _learning(exists().where(col(Episode.id) == col(own.episode_id)), Episode, rule.domain)
     query = (
-        select(
-            func.coalesce(func.sum(case((verdict == "complied", 1), else_=0)), 0),
-            func.count(),
-        )
+        select(func.coalesce(func.sum(case((verdict == "complied", 1), else_=0)), 0), func.count())
         .select_from(own)
-        .join(Episode, col(Episode.id) == col(own.episode_id))
         .join(other, (col(other.episode_id) == col(own.episode_id)) & (col(other.rule_id) != col(own.rule_id)))
         .where(
             col(own.rule_id) == rule.id,
             col(own.disposition) == "served",
             col(other.disposition) == "served",
             verdict.in_(("complied", "violated")),
+            learned,
         )
     )
-    complied, judged = session.execute(_learning(query, Episode, rule.domain)).one()
+    complied, judged = session.execute(query).one()
     return int(complied), int(judged)
 
 
