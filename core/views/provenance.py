@@ -11,10 +11,13 @@ from sqlalchemy import String, case, cast, func, select
 from sqlmodel import Session, col
 
 from core.attribution import Attribution, Episodes, attribute
-from core.tables import Episode, LedgerEntry, Reflection, Round, Rule, RuleEvent, RuleUse
+from core.tables import Episode, LedgerEntry, Reflection, Round, Rule, RuleEvent, RuleUse, TypeTally
 
 AROUND = 2
 """Rounds before and after a change whose episodes help to tell what its rules do."""
+
+_PLENTY = 1_000
+"""Training episodes in each of the two rounds that need no such help."""
 
 
 @dataclass(frozen=True)
@@ -160,15 +163,14 @@ def _suspects(session: Session, domain: str, earlier: int, later: int) -> dict[s
 
 
 def _episodes(session: Session, domain: str, metric: str, earlier: int, later: int) -> Episodes | None:
-    """Read the training episodes of both rounds, and of rounds nearby."""
-    nearby = col(Round.number).between(earlier - AROUND, later + AROUND)
-    rounds = session.execute(select(col(Round.number)).where(nearby, col(Round.environment) == domain)).scalars()
+    """Read the training episodes of both rounds, and of rounds nearby where these two are small."""
+    rounds = _rounds(session, domain, earlier, later)
     rows = session.execute(
         select(
             col(Episode.id), col(Episode.round_number), col(Episode.task_type), col(Episode.grade),
             col(Episode.turns), col(Episode.tool_errors), col(Episode.tool_calls),
         ).where(
-            col(Episode.round_number).in_(list(rounds)),
+            col(Episode.round_number).in_(rounds),
             col(Episode.arm) == "learn",
             col(Episode.status) == "done",
         )
@@ -185,6 +187,23 @@ def _episodes(session: Session, domain: str, metric: str, earlier: int, later: i
         [row[2] for row in rows],
         _carried(session, place, numbers),
     )
+
+
+def _rounds(session: Session, domain: str, earlier: int, later: int) -> list[int]:
+    nearby = col(Round.number).between(earlier - AROUND, later + AROUND)
+    rounds = session.execute(select(col(Round.number)).where(nearby, col(Round.environment) == domain)).scalars().all()
+    counted = session.execute(
+        select(func.sum(col(TypeTally.episodes)))
+        .where(
+            col(TypeTally.environment) == domain,
+            col(TypeTally.arm) == "learn",
+            col(TypeTally.round_number).in_((earlier, later)),
+        )
+        .group_by(col(TypeTally.round_number))
+    )
+    if min(counted.scalars(), default=0) >= _PLENTY:
+        return [number for number in rounds if number in (earlier, later)]
+    return list(rounds)
 
 
 def _outcomes(session: Session, metric: str, rows: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
