@@ -99,7 +99,8 @@ def attribute(episodes: Episodes, suspects: Sequence[str]) -> Attribution | None
     change = _mean(episodes, later) - _mean(episodes, earlier)
     groups = _inseparable({rule: column for rule, column in episodes.carried.items() if column[counted].any()})
     kinds = sorted(set(episodes.kinds))
-    columns = [np.array([kind == one for kind in episodes.kinds], dtype=float) for one in kinds]
+    told = np.array(episodes.kinds)
+    columns = [(told == one).astype(float) for one in kinds]
     columns += [np.logical_or.reduce([episodes.carried[rule] for rule in group]).astype(float) for group in groups]
     columns.append((episodes.side > 0).astype(float))
     design = np.column_stack(columns)
@@ -138,19 +139,20 @@ def _shares_of_weight(design: np.ndarray, weight: np.ndarray, side: np.ndarray) 
 
 def _inseparable(carried: Mapping[str, np.ndarray]) -> list[tuple[str, ...]]:
     """Group rules that stand in the same prompts nearly always; each group in the order of the rules."""
-    groups: list[list[str]] = []
-    for rule, column in carried.items():
-        home = next((group for group in groups if _are_together(carried[group[0]], column)), None)
+    if not carried:
+        return []
+    rules, columns = list(carried), np.column_stack(list(carried.values())).astype(float)
+    both = columns.T @ columns
+    either = np.add.outer(both.diagonal(), both.diagonal()) - both
+    together = (both >= _TOGETHER * either) & (either - both < _APART)
+    groups: list[list[int]] = []
+    for rule in range(len(rules)):
+        home = next((group for group in groups if together[group[0], rule]), None)
         if home is None:
             groups.append([rule])
         else:
             home.append(rule)
-    return [tuple(group) for group in groups]
-
-
-def _are_together(first: np.ndarray, second: np.ndarray) -> bool:
-    both, either = int((first & second).sum()), int((first | second).sum())
-    return both >= _TOGETHER * either and either - both < _APART
+    return [tuple(rules[rule] for rule in group) for group in groups]
 
 
 def _fit(

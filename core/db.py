@@ -104,6 +104,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor = connection.cursor()
     for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "foreign_keys=ON", "synchronous=NORMAL"):
         cursor.execute(f"PRAGMA {pragma}")
+    cursor.execute("PRAGMA recursive_triggers=ON")  # without it, rows that a REPLACE puts out are never counted off
     _use_wal(cursor)
     cursor.close()
 

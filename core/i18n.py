@@ -10,7 +10,7 @@ import io
 import string
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,8 +94,7 @@ class Translator:
         """Write a number with so many decimals; '–' for none."""
         if value is None:
             return "–"
-        pattern = "#,##0" + ("." + "0" * digits if digits else "")
-        return str(numbers.format_decimal(value, format=pattern, locale=self._locale))
+        return _decimal(value, digits, self._locale)
 
     def signed(self, value: float | None, digits: int = 2) -> str:
         """Write a difference with its sign; '–' for none."""
@@ -170,6 +169,12 @@ class Translator:
 
     def _unit(self, count: int, unit: _Unit) -> str:
         return str(dates.format_timedelta(_length(count, unit), granularity=unit, threshold=10**9, locale=self._locale))
+
+
+@lru_cache(maxsize=50_000)  # tables of many rounds are written again at every refresh
+def _decimal(value: float, digits: int, locale: str) -> str:
+    pattern = "#,##0" + ("." + "0" * digits if digits else "")
+    return str(numbers.format_decimal(value, format=pattern, locale=locale))
 
 
 def _length(count: int, unit: str) -> timedelta:

@@ -5,6 +5,7 @@ Seeds are passed in; the same data and seed give the same interval.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import sqrt
 
 import numpy as np
@@ -51,11 +52,16 @@ def bootstrap_mean_of_counts(counts: Mapping[float, int], *, seed: int, samples:
 
     A resample of n values is a multinomial draw of the counts, so the cost does not grow with n.
     """
-    n = sum(counts.values())
+    return _bootstrap_of_counts(tuple(sorted(counts.items())), seed, samples)
+
+
+@lru_cache(maxsize=20_000)  # a chart asks for the same rounds again at every refresh
+def _bootstrap_of_counts(counts: tuple[tuple[float, int], ...], seed: int, samples: int) -> Interval:
+    n = sum(count for _, count in counts)
     if n == 0:
         return EMPTY
-    values = np.array(sorted(counts), dtype=float)
-    weights = np.array([counts[value] for value in sorted(counts)], dtype=float)
+    values = np.array([value for value, _ in counts], dtype=float)
+    weights = np.array([count for _, count in counts], dtype=float)
     means = np.random.default_rng(seed).multinomial(n, weights / n, size=samples) @ values / n
     low, high = np.quantile(means, [0.025, 0.975])
     return Interval(float(weights @ values / n), float(low), float(high), n)

@@ -1,8 +1,12 @@
-"""Charts of a metric by round: told apart by line style and marker as well as by colour."""
+"""Charts of a metric by round: told apart by line style and marker as well as by colour.
+
+Coordinates are given as arrays: Plotly checks lists value by value.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import plotly.graph_objects as go
 
 
@@ -47,8 +51,8 @@ def stacked(rounds: Sequence[int], counts: Mapping[str, tuple[str, Sequence[int]
         color = STATE_COLORS[state]
         figure.add_trace(
             go.Scatter(
-                x=list(rounds),
-                y=list(values),
+                x=np.array(rounds),
+                y=np.array(values),
                 name=name,
                 stackgroup="rules",
                 mode="lines",
@@ -126,8 +130,8 @@ def by_round(
 
 def _marks(marks: Sequence[Mark]) -> go.Scatter:
     return go.Scatter(
-        x=[mark.round for mark in marks],
-        y=[0.0] * len(marks),
+        x=np.array([mark.round for mark in marks]),
+        y=np.zeros(len(marks)),
         mode="markers",
         marker={"symbol": "triangle-up", "size": 11, "color": "rgb(150, 90, 200)"},
         text=[mark.text for mark in marks],
@@ -141,8 +145,8 @@ def _band(one: Series) -> go.Scatter:
     color, _, _ = _LOOKS[one.look]
     rounds = [point.round for point in one.points]
     return go.Scatter(
-        x=rounds + rounds[::-1],
-        y=[point.high for point in one.points] + [point.low for point in reversed(one.points)],
+        x=np.array(rounds + rounds[::-1]),
+        y=np.array([point.high for point in one.points] + [point.low for point in reversed(one.points)]),
         mode="lines",
         fill="toself",
         fillcolor=f"rgba({color}, 0.16)",
@@ -157,8 +161,8 @@ def _line(one: Series) -> go.Scatter:
     alone = one.points[0] if one.banded and len(one.points) == 1 else None  # one point has no band, but a bar
     bar = alone and {"array": [alone.high - alone.value], "arrayminus": [alone.value - alone.low]}
     return go.Scatter(
-        x=[point.round for point in one.points],
-        y=[point.value for point in one.points],
+        x=np.array([point.round for point in one.points]),
+        y=np.array([point.value for point in one.points]),
         error_y=bar,
         name=one.name,
         mode="lines+markers",

@@ -7,7 +7,7 @@ import streamlit as st
 from core.i18n import Translator
 from core.views.budget import Budget, budget
 from core.views.diagnostics.trouble import Trouble
-from core.views.health import Gain, gain, gain_by_round, health_rows, shrinking_gain
+from core.views.health import Gain, gain_by_round, health_rows, shrinking_gain
 from core.views.history import library_history, waiting
 from core.views.library import STATES, LibraryCounts, library_counts
 from core.views.review_queue import queue
@@ -57,7 +57,7 @@ def _figures() -> None:
     stay_admitted()
     app, t = context(), translator()
     with app.database.read() as session:
-        rows, measured, costs = health_rows(session), gain(session), spend(session, now=app.clock())
+        rows, costs = health_rows(session), spend(session, now=app.clock())
         counts, shrinking = library_counts(session), shrinking_gain(session)
         paid = budget(session, settings_now(app).budget, now=app.clock())
         history, gains = library_history(session), gain_by_round(session)
@@ -69,7 +69,7 @@ def _figures() -> None:
     health_cards(t, lines)
     left, middle, right = st.columns(3)
     with left.container(border=True, height="stretch"):
-        _gain(t, measured)
+        _gain(t, gains[-1] if gains else None)
         _link(t, "loop.py", t("Rounds and their verdicts"))
     with middle.container(border=True, height="stretch"):
         _spend(t, costs, paid)

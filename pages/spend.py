@@ -100,11 +100,13 @@ def _ledger(t: Translator, sums: Spend) -> None:
     parts = (
         ("purpose", t("By purpose"), purposes),
         ("model", t("By model"), sums.by_model),
+        ("agent", t("By agent"), _named(sums.by_agent, lambda agent: agent or t("beside any episode"))),
         ("round", t("By round"), _named(sums.by_round, number)),
         ("day", t("By day (UTC)"), sums.by_day),
     )
-    for first, second in (parts[:2], parts[2:]):
-        for cell, (key, title, usages) in zip(st.columns(2), (first, second), strict=True):
+    for place in range(0, len(parts), 2):
+        row = parts[place : place + 2]
+        for cell, (key, title, usages) in zip(st.columns(len(row)), row, strict=True):
             with cell.container(border=True):
                 _by(t, key, title, usages)
 

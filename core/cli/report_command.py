@@ -24,7 +24,10 @@ def report_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write one HTML page that needs nothing else.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the four health metrics as CSV.")] = None,
-    since: Annotated[datetime | None, _Day(help="First day of the HTML page and the CSV, UTC.")] = None,
+    spend_csv: Annotated[
+        Path | None, typer.Option(help="Write spend by day, purpose, model, agent and round as CSV.")
+    ] = None,
+    since: Annotated[datetime | None, _Day(help="First day of the HTML page and the CSV files, UTC.")] = None,
     until: Annotated[datetime | None, _Day(help="Last day of them.")] = None,
 ) -> None:
     """Show how the agent does, what the library gains, and what it cost.
@@ -39,8 +42,9 @@ def report_command(
 
     python -m core report --html march.html --since 2026-03-01 --until 2026-03-31
     """
-    if html is not None or csv is not None:
-        _write_files(database, html, csv, since, until)
+    files = {"html": html, "csv": csv, "spend_csv": spend_csv}
+    if any(files.values()):
+        _write_files(database, {kind: path for kind, path in files.items() if path is not None}, since, until)
         return
     from core.cli.edge import opened, settings_for, translator
     from core.clock import utc_now
@@ -73,10 +77,10 @@ def report_command(
 
 
 def _write_files(
-    database: str | None, html: Path | None, csv: Path | None, since: datetime | None, until: datetime | None
+    database: str | None, files: "Mapping[str, Path]", since: datetime | None, until: datetime | None
 ) -> None:
     from core.cli.edge import opened, settings_for, translator
-    from core.cli.report_files import health_csv, html_page
+    from core.cli.report_files import health_csv, html_page, spend_csv
     from core.clock import utc_now
     from core.errors import UserError
     from core.views.period import Period, period_figures
@@ -87,11 +91,14 @@ def _write_files(
     t = translator()
     with opened(settings_for(database)) as store, store.read() as session:
         figures = period_figures(session, period, now=utc_now())
-    for path, text in ((html, html_page(t, figures)), (csv, health_csv(figures.health))):
-        if path is None:
-            continue
+    texts = {
+        "html": lambda: html_page(t, figures),
+        "csv": lambda: health_csv(figures.health),
+        "spend_csv": lambda: spend_csv(figures.lines),
+    }
+    for kind, path in files.items():
         try:
-            path.write_text(text, encoding="utf-8")
+            path.write_text(texts[kind](), encoding="utf-8")
         except OSError as error:
             raise UserError("{path} cannot be written: {problem}", path=path, problem=error.strerror) from error
         typer.echo(t("Written: {path}", path=path))

@@ -3,11 +3,14 @@
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple, fields
 from html import escape
 
 from core.i18n import Translator
+from core.text import for_spreadsheet
 from core.views.health import HealthRow, standing_rows
 from core.views.period import Period, PeriodFigures
+from core.views.spend import SpendLine, Usage
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -29,6 +32,20 @@ def health_csv(rows: Iterable[HealthRow]) -> str:
     writer.writeheader()
     writer.writerows({name: getattr(row, name) for name in _COLUMNS} for row in rows)
     return out.getvalue()
+
+
+def spend_csv(lines: Iterable[SpendLine]) -> str:
+    """Return what was spent by day, purpose, model, agent and round as CSV; an empty round or agent stands for none."""
+    out = io.StringIO()
+    key = [field.name for field in fields(SpendLine) if field.name != "usage"]
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*key, *(field.name for field in fields(Usage))])
+    writer.writerows([*(_cell(getattr(line, name)) for name in key), *astuple(line.usage)] for line in lines)
+    return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    return for_spreadsheet(value) if isinstance(value, str) else value
 
 
 def html_page(t: Translator, figures: PeriodFigures) -> str:

@@ -38,7 +38,7 @@ def judge_open_pairs(bench: Bench, round_number: int) -> None:
         texts = [_text_at(session, use.rule_id, episode.started_at) for use, episode in rows]
     for done, ((open_use, episode), text) in enumerate(zip(rows, texts, strict=True)):
         bench.report(round_number, "judged", done, len(rows))
-        context = CallContext("judge", episode_id=episode.id, round_number=round_number)
+        context = CallContext("judge", episode_id=episode.id, round_number=round_number, agent=episode.agent)
         seed = derive_seed(round_number, episode.id, open_use.rule_id)
         verdict = judge_compliance(bench.client, context, text, episode.digest, seed)
         with bench.database.write() as session:

@@ -145,7 +145,9 @@ class _Phase:
         if episode.digest_source != "extracted":
             return episode.id, episode.digest
         extracted = Digest(episode.digest, estimate_tokens(episode.digest), episode.decisive_step)
-        context = CallContext("digest", episode_id=episode.id, round_number=self.change.round_number)
+        context = CallContext(
+            "digest", episode_id=episode.id, round_number=self.change.round_number, agent=episode.agent
+        )
         digest = condense(self.bench.client, extracted, context, self.bench.settings.digest)
         if digest.source == "condensed":
             with self.bench.database.write() as session:

@@ -10,7 +10,7 @@ from functools import cached_property
 from sqlmodel import Session, col, select
 
 from core.environments.protocol import Environment, EnvironmentFactory, TaskSpec
-from core.episodes.agent import RolloutPlan, Trace, run_episode
+from core.episodes.agent import OWN_AGENT, RolloutPlan, Trace, run_episode
 from core.episodes.digest import extract_digest
 from core.episodes.grading import grade
 from core.episodes.system_prompt import stable_part
@@ -242,7 +242,7 @@ class RolloutRunner:
             rollout=job.rollout,
             seed=job.seed,
             temperature=settings.agent.learn_temperature if arm.learning else 0.0,
-            agent="rulewright",
+            agent=OWN_AGENT,
             model=settings.model.act,
             status="failed" if trace is not None and trace.error else "done",
             error=trace.error if trace is not None else None,

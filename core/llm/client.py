@@ -39,12 +39,13 @@ _ATTEMPT_HEADER = "X-Rulewright-Attempt"
 
 @dataclass(frozen=True)
 class CallContext:
-    """Who is asking; goes into the ledger."""
+    """Who is asking; goes into the ledger. ``agent`` is whose episode it is about, '' where there is none."""
 
     purpose: Purpose
     episode_id: str | None = None
     round_number: int | None = None
     reflection_id: str | None = None
+    agent: str = ""
 
 
 @dataclass
@@ -266,6 +267,7 @@ class ModelClient:
                 episode_id=context.episode_id,
                 round_number=context.round_number,
                 reflection_id=context.reflection_id,
+                agent=context.agent,
             )
         )
 

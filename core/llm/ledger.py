@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import case, func, insert, select
+from sqlalchemy import Float, case, cast, func, insert, select
+from sqlmodel import col
 
 from core.clock import Clock
 from core.db import Database
@@ -16,6 +17,7 @@ from core.errors import BudgetExceededError
 from core.llm.prices import Prices, TokenUsage
 from core.settings import BudgetSettings, Purpose
 from core.tables.ledger import LedgerEntry, Outcome
+from core.tables.tallies import PICO_USD, LedgerTally
 
 _READ_ANEW = timedelta(minutes=1)
 _TABLE: Any = LedgerEntry.__table__  # type: ignore[attr-defined]
@@ -35,6 +37,7 @@ class Attempt:
     episode_id: str | None = None
     round_number: int | None = None
     reflection_id: str | None = None
+    agent: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ class Ledger:
             "latency_ms": attempt.latency_ms,
             "outcome": attempt.outcome.value,
             "episode_id": attempt.episode_id,
+            "agent": attempt.agent,
             "round_number": attempt.round_number,
             "reflection_id": attempt.reflection_id,
             "created_at": now,
@@ -123,9 +127,23 @@ class Ledger:
         known = self._spent
         # Where rows of several processes do not become visible in the order of their ids, one could be passed over.
         if known is None or known.day != now.date() or now - known.read_at >= _READ_ANEW:
-            known = _Spent(now.date(), 0.0, 0.0, 0, now)
-        self._spent = self._read_on(known)
+            self._spent = self._read_anew(now)
+        else:
+            self._spent = self._read_on(known)
         return self._spent
+
+    def _read_anew(self, now: datetime) -> _Spent:
+        """Read the tally, which covers all rows that there are."""
+        days = (
+            select(col(LedgerTally.day), func.sum(cast(col(LedgerTally.cost), Float)))
+            .where(col(LedgerTally.simulated).is_(False))
+            .group_by(col(LedgerTally.day))
+        )
+        with self._database.engine.connect() as connection:
+            last_id = connection.execute(select(func.max(_TABLE.c.id))).scalar_one()
+            by_day = {day: cost / PICO_USD for day, cost in connection.execute(days)}
+        today = sum(cost for day, cost in by_day.items() if day >= now.date().isoformat())
+        return _Spent(now.date(), today, sum(by_day.values()), last_id or 0, now)
 
     def _read_on(self, known: _Spent) -> _Spent:
         midnight = datetime(known.day.year, known.day.month, known.day.day, tzinfo=UTC)

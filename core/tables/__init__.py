@@ -5,6 +5,16 @@ from core.tables.people import AccessMode, AuditEntry, AuditHead, AuditObject, P
 from core.tables.review import Approval, Assignment, Claim, EvidenceWish, Policy, ReviewDraft
 from core.tables.rounds import Lease, LoopControl, Reflection, Round
 from core.tables.rules import Conflict, Proposal, Refusal, Rule, RuleEvent, RulePin
+from core.tables.tallies import (
+    ComplianceTally,
+    EpisodeTally,
+    EventTally,
+    LedgerTally,
+    RuleTally,
+    TaskTally,
+    TurnsTally,
+    TypeTally,
+)
 from core.tables.vectors import Embedding, QueryRewrite
 from core.tables.views import SavedView
 from core.tables.work import ArmName, Episode, RuleUse, Task
@@ -18,12 +28,16 @@ __all__ = [
     "AuditHead",
     "AuditObject",
     "Claim",
+    "ComplianceTally",
     "Conflict",
     "Embedding",
     "Episode",
+    "EpisodeTally",
+    "EventTally",
     "EvidenceWish",
     "Lease",
     "LedgerEntry",
+    "LedgerTally",
     "LoopControl",
     "Person",
     "Policy",
@@ -36,9 +50,13 @@ __all__ = [
     "Rule",
     "RuleEvent",
     "RulePin",
+    "RuleTally",
     "RuleUse",
     "SavedView",
     "SettingOverride",
     "Task",
+    "TaskTally",
+    "TurnsTally",
+    "TypeTally",
     "Undone",
 ]

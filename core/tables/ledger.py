@@ -36,7 +36,7 @@ class LedgerEntry(SQLModel, table=True):
     """One attempt. Tokens are counted as the endpoint reported them; cost is None if they or the price are unknown."""
 
     __tablename__ = "ledger_entry"
-    __table_args__ = (Index("ix_ledger_entry_created", "created_at"), Index("ix_ledger_entry_round", "round_number"))
+    __table_args__ = (Index("ix_ledger_entry_paid", "created_at", "simulated", "cost_usd"),)
 
     id: int | None = Field(default=None, primary_key=True)
     request_id: str = Field(index=True, description="Same for all attempts of one request.")
@@ -53,6 +53,7 @@ class LedgerEntry(SQLModel, table=True):
     latency_ms: float = 0.0
     outcome: str = Field(description="One of Outcome.")
     episode_id: str | None = None
+    agent: str = Field(default="", description="Whose episode it was made for; '' for calls beside any episode.")
     round_number: int | None = None
     reflection_id: str | None = Field(default=None, index=True, description="Made for this reflection.")
     created_at: datetime = Field(sa_type=UtcDateTime)

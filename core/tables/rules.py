@@ -66,6 +66,7 @@ class RuleEvent(SQLModel, table=True):
         Index("ix_rule_event_rule", "rule_id"),
         Index("ix_rule_event_round", "round_number"),
         Index("ix_rule_event_kind", "kind", "created_at"),
+        Index("ix_rule_event_state", "to_state", "rule_id"),
     )
 
     id: int | None = Field(default=None, primary_key=True)

@@ -48,6 +48,12 @@ class Episode(SQLModel, table=True):
         Index("ix_episode_environment_arm", "environment", "arm", "credited"),
         Index("ix_episode_task", "task_id"),
         Index("ix_episode_prompt", "prompt_hash"),
+        # By what the page Episodes filters by, newest first.
+        Index("ix_episode_started", "started_at"),
+        Index("ix_episode_arm_started", "arm", "started_at"),
+        Index("ix_episode_grade_started", "grade", "started_at"),
+        Index("ix_episode_environment_started", "environment", "started_at"),
+        Index("ix_episode_round_started", "round_number", "started_at"),
     )
 
     id: str = Field(

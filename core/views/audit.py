@@ -14,6 +14,7 @@ from sqlmodel import Session, col, func, select
 
 from core.errors import UserError
 from core.tables import AuditEntry, AuditObject, Conflict, Rule, Undone
+from core.text import for_spreadsheet
 from core.views.paging import PAGE_SIZE, Page
 
 _COLUMNS = (
@@ -32,7 +33,6 @@ COUNTED = 2_000
 """Entries listed at most: nobody reads further back page by page, and counting all takes longer than reading."""
 
 _BATCH = 500
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -237,6 +237,4 @@ def _csv_line(values: Any) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Write a value so that a spreadsheet takes it for text, never for a formula."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return for_spreadsheet(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

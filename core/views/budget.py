@@ -4,14 +4,16 @@ Money really paid alone: the stand-in's calls use up no budget. Limits are enfor
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlmodel import Session, col
 
 from core.settings import BudgetSettings
-from core.tables.ledger import LedgerEntry
+from core.tables import LedgerEntry, LedgerTally
+from core.tables.tallies import PICO_USD
 
 FORECAST_DAYS = 7
 
@@ -81,10 +83,8 @@ def budget(session: Session, settings: BudgetSettings, *, now: datetime) -> Budg
         settings: the limits in force.
         now: aware; days are UTC days.
     """
-    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    total = _paid(session, None)
-    day = _limit(_paid(session, midnight), settings.per_day_usd, settings.soft_share)
-    whole = _limit(total, settings.total_usd, settings.soft_share)
+    day = _limit(_paid(session, since=_day(now)), settings.per_day_usd, settings.soft_share)
+    whole = _limit(_paid(session), settings.total_usd, settings.soft_share)
     return Budget(day, whole, _forecast(session, whole, now))
 
 
@@ -93,20 +93,50 @@ def _limit(spent: float, hard: float | None, share: float) -> Limit:
 
 
 def _forecast(session: Session, total: Limit, now: datetime) -> Forecast | None:
-    first = session.execute(
-        select(func.min(col(LedgerEntry.created_at))).where(col(LedgerEntry.simulated).is_(False))
-    ).scalar_one()
+    first = _first_paid(session)
     if first is None:
         return None
     # Less than a day of spend is not blown up to a day's: a first hour says nothing about the other 23.
     days = min(float(FORECAST_DAYS), max(1.0, (now - first) / timedelta(days=1)))
-    per_day = _paid(session, now - timedelta(days=days)) / days
+    per_day = _paid_since(session, now - timedelta(days=days)) / days
     left = None if total.hard is None or per_day == 0.0 else max(0.0, total.hard - total.spent) / per_day
     return Forecast(per_day, days, left)
 
 
-def _paid(session: Session, since: datetime | None) -> float:
-    query = select(func.coalesce(func.sum(col(LedgerEntry.cost_usd)), 0.0)).where(col(LedgerEntry.simulated).is_(False))
-    if since is not None:
-        query = query.where(col(LedgerEntry.created_at) >= since)
-    return float(session.execute(query).scalar_one())
+def _first_paid(session: Session) -> datetime | None:
+    """Return the moment of the first real call; the tally knows its day, so that only that day is looked through."""
+    day = session.execute(select(func.min(col(LedgerTally.day))).where(col(LedgerTally.simulated).is_(False)))
+    first = day.scalar_one()
+    if first is None:
+        return None
+    start = datetime.fromisoformat(first).replace(tzinfo=UTC)
+    found: datetime = session.execute(_real(func.min(col(LedgerEntry.created_at)), start)).scalar_one()
+    return found
+
+
+def _paid_since(session: Session, moment: datetime) -> float:
+    """Sum up the rest of the day that a moment is in call by call, and the days after it by the tally."""
+    rest = session.execute(_real(func.sum(col(LedgerEntry.cost_usd)), moment)).scalar_one()
+    return float(rest or 0.0) + _paid(session, since=_day(moment + timedelta(days=1)))
+
+
+def _real(figure: ColumnElement[Any], moment: datetime) -> Select[Any]:
+    """Ask for a figure over the real calls of a day, from a moment on."""
+    midnight = datetime.combine(moment.astimezone(UTC).date() + timedelta(days=1), time(), UTC)
+    return select(figure).where(
+        col(LedgerEntry.created_at) >= moment,
+        col(LedgerEntry.created_at) < midnight,
+        col(LedgerEntry.simulated).is_(False),
+    )
+
+
+def _day(moment: datetime) -> str:
+    return moment.astimezone(UTC).date().isoformat()
+
+
+def _paid(session: Session, *, since: str = "") -> float:
+    """Sum up what real calls cost from a day on, or ever."""
+    costs = session.execute(
+        select(col(LedgerTally.cost)).where(col(LedgerTally.simulated).is_(False), col(LedgerTally.day) >= since)
+    )
+    return float(sum(costs.scalars())) / PICO_USD

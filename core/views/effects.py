@@ -1,21 +1,21 @@
 """What a rule does to each health metric: randomised estimate beside the raw figures (design section 5).
 
-Reads sums only: no episode is loaded, whatever their number.
+Reads tallies; only for compliance, and among chosen episodes, the uses of the rules one by one.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, Subquery, case, func, literal, literal_column, select
+from sqlalchemy import ColumnElement, Select, Subquery, case, func, literal, select
 from sqlmodel import Session, col
 
 from core.effects import Effect, Sums, effect
 from core.i18n import TOO_FEW
-from core.statistics import EMPTY, Interval, wilson
-from core.tables import Episode, Rule, RuleUse
+from core.statistics import Interval
+from core.tables import Episode, Rule, RuleTally, RuleUse
 from core.views.health import METRICS
+from core.views.raw_figures import raw_figures
 
 Split = Literal["round", "type"]
 
@@ -47,7 +47,7 @@ def rule_effects(session: Session, rule_id: str) -> list[MetricEffect]:
     rule = session.get(Rule, rule_id)
     if rule is None:
         return []
-    raw = _raw(session, rule)
+    raw = raw_figures(session, rule)
     return [
         MetricEffect(metric, effect(sums, share=metric in _SHARES, min_n=TOO_FEW), *raw[metric])
         for metric, sums in _sums(session, METRICS, [rule_id])[rule_id].items()
@@ -67,9 +67,8 @@ def effects_by_rule(
 
 def effects_by(session: Session, rule_id: str, metric: str, split: Split) -> dict[int | str, Effect]:
     """Return a rule's effect on one metric by round or by task type, in their order."""
-    column: ColumnElement[Any] = literal_column("episode.round_number" if split == "round" else "episode.task_type")
     found: dict[int | str, list[Sums]] = {}
-    for _, side, propensity, *figures, key in session.execute(_query(metric, [rule_id], column)):
+    for _, side, propensity, *figures, key in session.execute(_query(metric, [rule_id], split=split)):
         found.setdefault(key, []).append(Sums(bool(side), propensity, *(float(figure) for figure in figures)))
     return {key: effect(sums, share=metric in _SHARES, min_n=TOO_FEW) for key, sums in found.items()}
 
@@ -83,33 +82,60 @@ def _sums(
     """
     found: dict[str, dict[str, list[Sums]]] = {rule_id: {metric: [] for metric in metrics} for rule_id in rule_ids}
     for metric in metrics:
-        query = _query(metric, rule_ids)
-        if among is not None:
-            query = query.where(col(Episode.id).in_(among))
+        query = _query(metric, rule_ids, among=among)
         for rule_id, side, propensity, *figures in session.execute(query):
             found[rule_id][metric].append(Sums(bool(side), propensity, *(float(figure) for figure in figures)))
     return found
 
 
-def _query(metric: str, rule_ids: list[str], *split: ColumnElement[Any]) -> Select[Any]:
-    """Add up by rule, side and probability, and by what else is asked for."""
-    kept = case((col(RuleUse.disposition) == "left_out", 0), else_=1)
-    place = (col(RuleUse.rule_id), kept, col(RuleUse.propensity))
+def _query(
+    metric: str, rule_ids: list[str], *, split: Split | None = None, among: Sequence[str] | None = None
+) -> Select[Any]:
+    """Add up by rule, side and probability, and by what it is to be split by; from the tally where it knows."""
+    tallied = metric != "compliance_rate" and among is None
+    query = _tallied(metric, split) if tallied else _one_by_one(metric, rule_ids, split)
+    if among is not None:
+        query = query.where(col(Episode.id).in_(among))
+    return query.where(
+        col((RuleTally if tallied else RuleUse).rule_id).in_(rule_ids),
+        col((RuleTally if tallied else Episode).arm) == "learn",
+        col((RuleTally if tallied else Episode).library_left_out).is_(False),
+    )
+
+
+def _tallied(metric: str, split: Split | None) -> Select[Any]:
+    one = RuleTally
+    x, d, xx, dd, xd = {
+        "success_rate": (one.passed, one.uses, one.passed, one.uses, one.passed),
+        "mean_turns": (one.turns, one.uses, one.turns_squared, one.uses, one.turns),
+        "tool_error_rate": (
+            one.tool_errors,
+            one.tool_calls,
+            one.tool_errors_squared,
+            one.tool_calls_squared,
+            one.calls_times_errors,
+        ),
+    }[metric]
+    sums = [func.sum(column) for column in (one.uses, x, d, xx, dd, xd)]
+    return _grouped(one, sums, {"round": one.round_number, "type": one.task_type}, split)
+
+
+def _one_by_one(metric: str, rule_ids: list[str], split: Split | None) -> Select[Any]:
     totals = _compliance_totals(rule_ids)
     x, d = _parts(metric, totals)
-    sums = (func.count(), func.sum(x), func.sum(d), func.sum(x * x), func.sum(d * d), func.sum(x * d))
-    query = (
-        select(*place, *sums, *split)
-        .join(Episode, col(Episode.id) == col(RuleUse.episode_id))
-        .where(
-            col(RuleUse.rule_id).in_(rule_ids),
-            col(Episode.arm) == "learn",
-            col(Episode.library_left_out).is_(False),
-        )
-        .group_by(*place, *split)
-        .order_by(*split)
-    )
+    sums = [func.count(), func.sum(x), func.sum(d), func.sum(x * x), func.sum(d * d), func.sum(x * d)]
+    query = _grouped(RuleUse, sums, {"round": Episode.round_number, "type": Episode.task_type}, split)
+    query = query.join(Episode, col(Episode.id) == col(RuleUse.episode_id))
     return query.join(totals, totals.c.episode_id == col(Episode.id)) if metric == "compliance_rate" else query
+
+
+def _grouped(
+    uses: type[RuleTally | RuleUse], sums: Sequence[Any], splits: Mapping[Split, Any], split: Split | None
+) -> Select[Any]:
+    kept = case((col(uses.disposition) == "left_out", 0), else_=1)
+    place = (col(uses.rule_id), kept, col(uses.propensity))
+    by = [] if split is None else [col(splits[split])]
+    return select(*place, *sums, *by).select_from(uses).group_by(*place, *by).order_by(*by)
 
 
 def _parts(metric: str, totals: Subquery) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
@@ -140,36 +166,3 @@ def _compliance_totals(rule_ids: list[str]) -> Subquery:
         .group_by(col(RuleUse.episode_id))
         .subquery()
     )
-
-
-def _raw(session: Session, rule: Rule) -> dict[str, tuple[Interval, Interval]]:
-    """Return each metric over the episodes with the rule in their prompt, and over all others of its domain."""
-    served = select(col(RuleUse.episode_id)).where(
-        col(RuleUse.rule_id) == rule.id, col(RuleUse.disposition) == "served"
-    )
-    carried = case((col(Episode.id).in_(served), 1), else_=0)
-    passed = func.sum(case((col(Episode.grade) == "pass", 1), else_=0))
-    columns = (passed, *(func.sum(col(c)) for c in (Episode.turns, Episode.tool_errors, Episode.tool_calls)))
-    figures: defaultdict[str, dict[int, Interval]] = defaultdict(dict)
-    for side, n, passes, turns, errors, calls in session.execute(
-        _learning(select(carried, func.count(), *columns), rule.domain).group_by(carried)
-    ):
-        figures["success_rate"][side] = wilson(int(passes), n)
-        figures["mean_turns"][side] = Interval(turns / n, None, None, n)
-        figures["tool_error_rate"][side] = wilson(int(errors), int(calls))
-    verdict = col(RuleUse.compliance)
-    complied = func.sum(case((verdict == "complied", 1), else_=0))
-    judged = func.sum(case((verdict.in_(("complied", "violated")), 1), else_=0))
-    others = (
-        _learning(select(carried, complied, judged), rule.domain)
-        .join(RuleUse, col(RuleUse.episode_id) == col(Episode.id))
-        .where(col(RuleUse.disposition) == "served", col(RuleUse.rule_id) != rule.id)
-        .group_by(carried)
-    )
-    for side, followed, pairs in session.execute(others):
-        figures["compliance_rate"][side] = wilson(int(followed), int(pairs))
-    return {metric: (figures[metric].get(1, EMPTY), figures[metric].get(0, EMPTY)) for metric in METRICS}
-
-
-def _learning(query: Select[Any], domain: str) -> Select[Any]:
-    return query.select_from(Episode).where(col(Episode.arm) == "learn", col(Episode.environment) == domain)

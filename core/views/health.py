@@ -1,6 +1,6 @@
 """The four health metrics and the gain over the empty library, each with n and a 95 % interval (section 8).
 
-Reads aggregates only: no episode is loaded, whatever their number.
+Reads tallies only: it takes no longer with more episodes.
 """
 
 from collections import defaultdict
@@ -14,7 +14,8 @@ from sqlmodel import Session, col
 
 from core.ids import derive_seed
 from core.statistics import Interval, bootstrap_mean_of_counts, wilson
-from core.tables import Episode, Round, RuleUse
+from core.tables import ComplianceTally, EpisodeTally, Round, TurnsTally
+from core.tables.tallies import OUTSIDE
 
 METRICS = ("success_rate", "mean_turns", "tool_error_rate", "compliance_rate")
 
@@ -154,47 +155,49 @@ def _gain(number: int, figures: dict[str, Any]) -> Gain:
 
 
 def _intervals(session: Session, environment: str | None) -> Iterator[tuple[_Place, str, Interval]]:
-    passed = _count_if(col(Episode.grade) == "pass")
-    calls, failed = func.sum(col(Episode.tool_calls)), func.sum(col(Episode.tool_errors))
-    for *place, n, passes, n_calls, n_failed in session.execute(
-        _by_place([func.count(), passed, calls, failed], environment)
-    ):
+    calls, failed = func.sum(col(EpisodeTally.tool_calls)), func.sum(col(EpisodeTally.tool_errors))
+    passed = _sum_if(EpisodeTally.episodes, col(EpisodeTally.grade) == "pass")
+    episodes = _by_place(EpisodeTally, [func.sum(col(EpisodeTally.episodes)), passed, calls, failed], environment)
+    for *place, n, passes, n_calls, n_failed in session.execute(episodes):
         yield _place(place), "success_rate", wilson(int(passes), int(n))
         yield _place(place), "tool_error_rate", wilson(int(n_failed), int(n_calls))
     for at, counts in _turn_counts(session, environment).items():
         yield at, "mean_turns", bootstrap_mean_of_counts(counts, seed=derive_seed("mean_turns", *at))
-    for *place, complied, judged in session.execute(_compliance(environment)):
-        yield _place(place), "compliance_rate", wilson(int(complied), int(judged))
+    verdict = col(ComplianceTally.compliance)
+    judged = [
+        _sum_if(ComplianceTally.uses, condition)
+        for condition in (verdict == "complied", verdict.in_(("complied", "violated")))
+    ]
+    for *place, followed, pairs in session.execute(_by_place(ComplianceTally, judged, environment)):
+        yield _place(place), "compliance_rate", wilson(int(followed), int(pairs))
 
 
 def _turn_counts(session: Session, environment: str | None) -> dict[_Place, dict[float, int]]:
     counts: defaultdict[_Place, dict[float, int]] = defaultdict(dict)
-    turns = col(Episode.turns)
-    for *place, value, n in session.execute(_by_place([turns, func.count()], environment).group_by(turns)):
+    turns = col(TurnsTally.turns)
+    query = _by_place(TurnsTally, [turns, func.sum(col(TurnsTally.episodes))], environment).group_by(turns)
+    for *place, value, n in session.execute(query):
         counts[_place(place)][float(value)] = int(n)
     return counts
 
 
-def _compliance(environment: str | None) -> Select[Any]:
-    verdict = col(RuleUse.compliance)
-    columns = [_count_if(verdict == "complied"), _count_if(verdict.in_(("complied", "violated")))]
-    query = _by_place(columns, environment).join(RuleUse, col(RuleUse.episode_id) == col(Episode.id))
-    return query.where(col(RuleUse.disposition) == "served")
+def _by_place(
+    tally: type[EpisodeTally | TurnsTally | ComplianceTally],
+    columns: Sequence[SQLColumnExpression[Any]],
+    environment: str | None,
+) -> Select[Any]:
+    place = (col(tally.round_number), col(tally.split), col(tally.arm))
+    query = select(*place, *columns).group_by(*place)
+    return query if environment is None else query.where(col(tally.environment) == environment)
 
 
-def _by_place(columns: Sequence[SQLColumnExpression[Any]], environment: str | None) -> Select[Any]:
-    place = (col(Episode.round_number), col(Episode.split), col(Episode.arm))
-    query = select(*place, *columns).select_from(Episode).group_by(*place)
-    return query if environment is None else query.where(col(Episode.environment) == environment)
-
-
-def _count_if(condition: ColumnElement[bool]) -> ColumnElement[int]:
-    return func.sum(case((condition, 1), else_=0))
+def _sum_if(counted: Any, condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.sum(case((condition, counted), else_=0))
 
 
 def _place(values: Sequence[Any]) -> _Place:
     number, split, arm = values
-    return number, split, arm
+    return None if number == OUTSIDE else number, split, arm
 
 
 def _order(row: HealthRow) -> tuple[int, str, str, int]:

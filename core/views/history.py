@@ -8,9 +8,11 @@ from datetime import datetime, timedelta
 from sqlalchemy import func, select
 from sqlmodel import Session, col
 
-from core.tables import Conflict, Proposal, Rule, RuleEvent
+from core.rules.pins import PINNED, UNPINNED
+from core.tables import Conflict, EventTally, Proposal, Rule
+from core.tables.tallies import OUTSIDE
 
-_UNSEEN = ("voted", "approved")
+_UNSEEN = ("voted", "approved", PINNED, UNPINNED)
 
 
 @dataclass(frozen=True)
@@ -45,26 +47,21 @@ class Waiting:
 
 def library_history(session: Session) -> list[RoundChanges]:
     """Return every round in which something happened to the library, oldest first; from events alone."""
-    rows = session.execute(
-        select(
-            func.coalesce(col(RuleEvent.round_number), 0), col(RuleEvent.kind), col(RuleEvent.from_state),
-            col(RuleEvent.to_state), col(RuleEvent.rule_id),
-        ).order_by(func.coalesce(col(RuleEvent.round_number), 0), col(RuleEvent.id))
-    )  # fmt: skip
+    tally = (EventTally.round_number, EventTally.kind, EventTally.from_state, EventTally.to_state, EventTally.events)
     happened: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    states: dict[str, str] = {}
-    counts: Counter[str] = Counter()
-    after: dict[int, Mapping[str, int]] = {}
-    for number, kind, before, to_state, rule_id in rows:
-        counts.subtract([states[rule_id]] if rule_id in states else [])
-        states[rule_id] = to_state
-        counts[to_state] += 1
-        happened[number].update(_named(kind, before, to_state))
-        after[number] = dict(counts)
-    return [
-        RoundChanges(number, seen["created"], seen["edited"], seen["live"], seen["left"], after[number])
-        for number, seen in sorted(happened.items())
-    ]
+    moved: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for number, kind, before, after, n in session.execute(select(*map(col, tally))):
+        place = 0 if number == OUTSIDE else number
+        happened[place].update(dict.fromkeys(_named(kind, before, after), n))
+        moved[place].update({after: n})
+        moved[place].subtract({before: n} if before else {})
+    states: Counter[str] = Counter()
+    found = []
+    for number, seen in sorted(happened.items()):
+        states.update(moved[number])
+        changed = (seen["created"], seen["edited"], seen["live"], seen["left"])
+        found.append(RoundChanges(number, *changed, dict(states)))
+    return found
 
 
 def waiting(session: Session, *, now: datetime) -> list[Waiting]:
@@ -81,10 +78,10 @@ def waiting(session: Session, *, now: datetime) -> list[Waiting]:
     return found
 
 
-def _named(kind: str, before: str | None, after: str) -> list[str]:
+def _named(kind: str, before: str, after: str) -> list[str]:
     if kind in _UNSEEN:
         return []
-    if before is None or kind == "created":
+    if not before or kind == "created":
         return ["created"]
     if before == after:
         return ["edited"]

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, select
+from sqlalchemy import case, func, select
 from sqlmodel import Session, col
 
 from core.statistics import Interval, wilson
-from core.tables import Episode, Rule, RuleUse
+from core.tables import Rule, RuleTally, TypeTally
+from core.tables.tallies import SCORE_UNIT
 
 ROUNDS = 3
 _ROWS = 50
@@ -48,38 +50,33 @@ class HitList:
 
 def task_types(session: Session, domain: str) -> list[str]:
     """Return the task types that training episodes of a domain had so far."""
-    query = select(col(Episode.task_type)).where(col(Episode.environment) == domain, col(Episode.arm) == "learn")
-    return list(session.execute(query.distinct().order_by(col(Episode.task_type))).scalars())
+    query = select(col(TypeTally.task_type)).where(col(TypeTally.environment) == domain, col(TypeTally.arm) == "learn")
+    return list(session.execute(query.distinct().order_by(col(TypeTally.task_type))).scalars())
 
 
 def hit_list(session: Session, domain: str, task_type: str, rounds: Sequence[int]) -> HitList:
     """Return what training prompts of a type found in the given rounds, at most fifty rules."""
-    concerned: list[ColumnElement[bool]] = [
-        col(Episode.round_number).in_(rounds),
-        col(Episode.arm) == "learn",
-        col(Episode.environment) == domain,
-        col(Episode.task_type) == task_type,
-        col(Episode.library_left_out).is_(False),
-    ]
-    prompts = session.execute(select(func.count()).select_from(Episode).where(*concerned)).scalar_one()
-    rule = (col(Rule.id), col(Rule.name), col(Rule.state))
-    served = col(RuleUse.disposition) == "served"
+    prompts = session.execute(
+        _of_prompts(select(func.coalesce(func.sum(TypeTally.episodes), 0)), TypeTally, domain, task_type, rounds)
+    ).scalar_one()
+    rule, one = (col(Rule.id), col(Rule.name), col(Rule.state)), RuleTally
+    served = col(one.disposition) == "served"
     counts = [
-        func.sum(case((condition, 1), else_=0))
-        for condition in (
-            served,
-            col(RuleUse.disposition) == "left_out",
-            col(RuleUse.disposition) == "trimmed",
-            served & (col(Episode.grade) == "pass"),
+        func.sum(case((condition, counted), else_=0))
+        for condition, counted in (
+            (served, one.uses),
+            (col(one.disposition) == "left_out", one.uses),
+            (col(one.disposition) == "trimmed", one.uses),
+            (served, one.passed),
         )
     ]
+    found = func.sum(one.uses)
+    score = func.sum(one.score) / (found * float(SCORE_UNIT))
+    query = select(*rule, found, score, *counts).join(one, col(one.rule_id) == col(Rule.id))
     rows = session.execute(
-        select(*rule, func.count(), func.avg(col(RuleUse.score)), *counts)
-        .join(RuleUse, col(RuleUse.rule_id) == col(Rule.id))
-        .join(Episode, col(Episode.id) == col(RuleUse.episode_id))
-        .where(*concerned)
+        _of_prompts(query, one, domain, task_type, rounds)
         .group_by(*rule)
-        .order_by(func.count().desc(), col(Rule.id))
+        .order_by(found.desc(), col(Rule.id))
         .limit(_ROWS)
     )
     hits = tuple(
@@ -87,3 +84,14 @@ def hit_list(session: Session, domain: str, task_type: str, rounds: Sequence[int
         for rule_id, name, state, n, score, shown, out, cut, won in rows
     )
     return HitList(int(prompts), hits)
+
+
+def _of_prompts(query: Any, tally: Any, domain: str, task_type: str, rounds: Sequence[int]) -> Any:
+    """Narrow a query down to training prompts that had the library."""
+    return query.where(
+        col(tally.round_number).in_(rounds),
+        col(tally.arm) == "learn",
+        col(tally.environment) == domain,
+        col(tally.task_type) == task_type,
+        col(tally.library_left_out).is_(False),
+    )

@@ -13,8 +13,9 @@ from core.rules.kinship import descendants as rules_descended_from
 from core.rules.lifecycle import State
 from core.rules.wording import rule_text
 from core.statistics import Interval, wilson
-from core.tables import Episode, Rule, RuleEvent, RuleUse
+from core.tables import Rule, RuleEvent, RuleTally
 from core.tables.rules import RuleContent
+from core.tables.tallies import OUTSIDE
 from core.views.paging import PAGE_SIZE
 
 STATES = tuple(state.value for state in State)
@@ -169,17 +170,15 @@ def _children(session: Session, rule_id: str) -> list[Rule]:
 
 
 def _uses(session: Session, rule_id: str) -> tuple[RoundUse, ...]:
-    served = case((col(RuleUse.disposition) == "served", 1), else_=0)
-    passed = case(((col(RuleUse.disposition) == "served") & (col(Episode.grade) == "pass"), 1), else_=0)
-    violated = case((col(RuleUse.compliance) == "violated", 1), else_=0)
+    one, is_served = RuleTally, col(RuleTally.disposition) == "served"
+    served, passed = (case((is_served, counted), else_=0) for counted in (one.uses, one.passed))
     found = session.execute(
-        select_columns(col(Episode.round_number), func.count(), func.sum(served), func.sum(passed), func.sum(violated))
-        .join(RuleUse, col(RuleUse.episode_id) == col(Episode.id))
-        .where(col(RuleUse.rule_id) == rule_id)
-        .group_by(col(Episode.round_number))
-        .order_by(col(Episode.round_number))
+        select_columns(col(one.round_number), *map(func.sum, (one.uses, served, passed, one.violated)))
+        .where(col(one.rule_id) == rule_id)
+        .group_by(col(one.round_number))
+        .order_by(col(one.round_number))
     ).all()
-    return tuple(RoundUse(*row) for row in found)
+    return tuple(RoundUse(None if number == OUTSIDE else number, *counts) for number, *counts in found)
 
 
 def _change(event: RuleEvent) -> RuleChange:

@@ -9,7 +9,7 @@ from sqlmodel import Session, col
 from core.tables import Round
 from core.views.health import Gain, HealthRow, gain_by_round, health_rows
 from core.views.history import RoundChanges, library_history
-from core.views.spend import Usage, spend
+from core.views.spend import SpendLine, Usage, spend, spend_lines
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class PeriodFigures:
         gains: their measured gains, oldest first.
         changes: what they changed in the library.
         spend: by UTC day.
+        lines: the same by purpose, model, agent and round as well.
     """
 
     period: Period
@@ -43,6 +44,7 @@ class PeriodFigures:
     gains: tuple[Gain, ...]
     changes: tuple[RoundChanges, ...]
     spend: dict[str, Usage]
+    lines: tuple[SpendLine, ...]
 
     @property
     def spent(self) -> Usage:
@@ -66,6 +68,7 @@ def period_figures(session: Session, period: Period, *, now: datetime) -> Period
         gains=tuple(one for one in gain_by_round(session) if one.round in rounds),
         changes=tuple(one for one in library_history(session) if one.round in rounds),
         spend={day: usage for day, usage in days.items() if period.holds(date.fromisoformat(day))},
+        lines=tuple(one for one in spend_lines(session) if period.holds(date.fromisoformat(one.day))),
     )
 
 

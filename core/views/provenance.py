@@ -1,8 +1,9 @@
 """What came from what: a rule from its reflection and episodes, a metric's change from rules (design section 12)."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,13 @@ from sqlalchemy import String, case, cast, func, select
 from sqlmodel import Session, col
 
 from core.attribution import Attribution, Episodes, attribute
-from core.tables import Episode, LedgerEntry, Reflection, Rule, RuleEvent, RuleUse
+from core.tables import Episode, LedgerEntry, Reflection, Round, Rule, RuleEvent, RuleUse, TypeTally
 
 AROUND = 2
 """Rounds before and after a change whose episodes help to tell what its rules do."""
+
+_PLENTY = 1_000
+"""Training episodes in each of the two rounds that need no such help."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +150,7 @@ def _suspects(session: Session, domain: str, earlier: int, later: int) -> dict[s
         .join(RuleEvent, col(RuleEvent.rule_id) == col(Rule.id))
         .where(
             col(Rule.domain) == domain,
-            col(RuleEvent.round_number) >= earlier,
-            col(RuleEvent.round_number) < later,
+            col(RuleEvent.round_number).in_(range(earlier, later)),
             col(RuleEvent.kind) != "voted",
         )
         .order_by(col(RuleEvent.id))
@@ -160,15 +163,15 @@ def _suspects(session: Session, domain: str, earlier: int, later: int) -> dict[s
 
 
 def _episodes(session: Session, domain: str, metric: str, earlier: int, later: int) -> Episodes | None:
-    """Read the training episodes of both rounds, and of rounds nearby."""
+    """Read the training episodes of both rounds, and of rounds nearby where these two are small."""
+    rounds = _rounds(session, domain, earlier, later)
     rows = session.execute(
         select(
             col(Episode.id), col(Episode.round_number), col(Episode.task_type), col(Episode.grade),
             col(Episode.turns), col(Episode.tool_errors), col(Episode.tool_calls),
         ).where(
-            col(Episode.round_number).between(earlier - AROUND, later + AROUND),
+            col(Episode.round_number).in_(rounds),
             col(Episode.arm) == "learn",
-            col(Episode.environment) == domain,
             col(Episode.status) == "done",
         )
     ).all()  # fmt: skip
@@ -184,6 +187,23 @@ def _episodes(session: Session, domain: str, metric: str, earlier: int, later: i
         [row[2] for row in rows],
         _carried(session, place, numbers),
     )
+
+
+def _rounds(session: Session, domain: str, earlier: int, later: int) -> list[int]:
+    nearby = col(Round.number).between(earlier - AROUND, later + AROUND)
+    rounds = session.execute(select(col(Round.number)).where(nearby, col(Round.environment) == domain)).scalars().all()
+    counted = session.execute(
+        select(func.sum(col(TypeTally.episodes)))
+        .where(
+            col(TypeTally.environment) == domain,
+            col(TypeTally.arm) == "learn",
+            col(TypeTally.round_number).in_((earlier, later)),
+        )
+        .group_by(col(TypeTally.round_number))
+    )
+    if min(counted.scalars(), default=0) >= _PLENTY:
+        return [number for number in rounds if number in (earlier, later)]
+    return list(rounds)
 
 
 def _outcomes(session: Session, metric: str, rows: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -228,8 +248,10 @@ def _carried(session: Session, place: Mapping[str, int], numbers: np.ndarray) ->
         )
         .order_by(col(RuleUse.rule_id))
     )
-    carried: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(len(place), dtype=bool))
-    for rule_id, episode in rows:
-        if episode in place:
-            carried[rule_id][place[episode]] = True
-    return dict(carried)
+    carried: dict[str, np.ndarray] = {}
+    for rule_id, uses in groupby(rows, key=itemgetter(0)):
+        places = [place[episode] for _, episode in uses if episode in place]
+        if places:
+            carried[rule_id] = np.zeros(len(place), dtype=bool)
+            carried[rule_id][places] = True
+    return carried

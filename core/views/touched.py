@@ -130,6 +130,8 @@ def _told(
 
 def _episodes(session: Session, task_ids: list[str]) -> dict[str, tuple[int, int, str]]:
     """Return, for each task, how many episodes it has, how many passed, and the id of one."""
+    if not task_ids:
+        return {}
     rows = session.execute(
         select_columns(col(Episode.task_id), col(Episode.grade), func.count(), func.max(Episode.id))
         .where(col(Episode.task_id).in_(task_ids), col(Episode.arm).in_(_ARMS))

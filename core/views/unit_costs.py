@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 from sqlmodel import Session, col
 
-from core.tables import Episode, LedgerEntry, RuleEvent
+from core.tables import EpisodeTally, LedgerTally, RuleEvent, TaskTally
+from core.tables.tallies import PICO_USD
 
 
 @dataclass(frozen=True)
@@ -33,17 +34,17 @@ class UnitCosts:
 
 def unit_costs(session: Session) -> UnitCosts:
     """Divide everything ever spent by tasks, successes and rules that went live."""
-    spent = session.execute(select(func.coalesce(func.sum(col(LedgerEntry.cost_usd)), 0.0))).scalar_one()
-    learned = col(Episode.arm) == "learn"
-    rolled = select(col(Episode.round_number), col(Episode.task_id)).where(learned).distinct().subquery()
-    tasks = session.execute(select(func.count()).select_from(rolled)).scalar_one()
+    spent = sum(session.execute(select(col(LedgerTally.cost))).scalars()) / PICO_USD
+    tasks = session.execute(select(func.count()).select_from(TaskTally)).scalar_one()
     passed = session.execute(
-        select(func.count()).select_from(Episode).where(learned, col(Episode.grade) == "pass")
+        select(func.coalesce(func.sum(col(EpisodeTally.episodes)), 0)).where(
+            col(EpisodeTally.arm) == "learn", col(EpisodeTally.grade) == "pass"
+        )
     ).scalar_one()
     live = session.execute(
         select(func.count(func.distinct(col(RuleEvent.rule_id)))).where(col(RuleEvent.to_state) == "active")
     ).scalar_one()
-    return UnitCosts(*(_per(float(spent), int(n)) for n in (tasks, passed, live)))
+    return UnitCosts(*(_per(spent, int(n)) for n in (tasks, passed, live)))
 
 
 def _per(usd: float, n: int) -> UnitCost:

@@ -61,6 +61,7 @@ def fill(
     events: int = 200_000,
     conflicts: int = 200,
     entries: int = 0,
+    rounds: int = ROUNDS,
     vectors: bool = False,
     now: datetime = NOW,
     seed: int = 1,
@@ -74,6 +75,7 @@ def fill(
         events: of the rules' histories; at least one a rule.
         conflicts: open ones, each between two rules in use.
         entries: of the audit trail, chained like real ones; each archives one rule and names the row it changed.
+        rounds: one an hour until now.
         vectors: store a random unit vector for each rule's text and condition, as if they had been encoded.
         now: when the newest thing happened.
         seed: of everything that is drawn.
@@ -82,14 +84,16 @@ def fill(
         The rules' ids, the waiting ones first.
     """
     chance = random.Random(seed)
-    rows = [_rule(number, number < waiting, now, chance) for number in range(rules)]
+    rows = [_rule(number, number < waiting, rounds, now, chance) for number in range(rules)]
     with database.write() as session:
-        started = ({**_ROUND, "number": n, "started_at": now - timedelta(hours=ROUNDS - n)} for n in _rounds())
+        started = (
+            {**_ROUND, "number": n, "started_at": now - timedelta(hours=rounds - n)} for n in range(1, rounds + 1)
+        )
         _insert(session, Round, started)
         _insert(session, Rule, rows)
         _insert(session, RuleEvent, _created(rows))
-        _vote(session, events, now)
-        _insert(session, Conflict, _conflicts(rows, conflicts, now))
+        _vote(session, events, rounds, now)
+        _insert(session, Conflict, _conflicts(rows, conflicts, rounds, now))
         _insert(session, AuditEntry, _entries(session, rows, entries, now))
         if vectors:
             _insert(session, Embedding, _vectors(rows, seed))
@@ -111,21 +115,17 @@ _ROUND = {
 }
 
 
-def _rounds() -> range:
-    return range(1, ROUNDS + 1)
-
-
 def _insert(session: Session, table: type[SQLModel], rows: Iterator[dict[str, Any]] | list[dict[str, Any]]) -> None:
     waiting = iter(rows)
     while part := list(islice(waiting, _AT_ONCE)):
         session.connection().execute(insert(table), part)
 
 
-def _rule(number: int, waits: bool, now: datetime, chance: random.Random) -> dict[str, Any]:
+def _rule(number: int, waits: bool, rounds: int, now: datetime, chance: random.Random) -> dict[str, Any]:
     thing, symptom = _THINGS[number % len(_THINGS)], _SYMPTOMS[number // len(_THINGS) % len(_SYMPTOMS)]
     state = "candidate" if waits else chance.choice(_STATES)
     used = chance.randint(0, 6) if waits else chance.randint(20, 400)
-    born = chance.randint(1, ROUNDS)
+    born = chance.randint(1, rounds)
     return {
         "id": f"rule_{number:016x}",
         "name": f"{thing.capitalize()} {symptom} ({number})",
@@ -144,14 +144,14 @@ def _rule(number: int, waits: bool, now: datetime, chance: random.Random) -> dic
         "state": state,
         "version": 1 + number % 4,
         "approved_by": chance.choice(_PEOPLE) if state in ("active", "probation") else None,
-        "created_at": now - timedelta(hours=ROUNDS - born, seconds=number % 3_000),
+        "created_at": now - timedelta(hours=rounds - born, seconds=number % 3_000),
         "created_round": born,
         "n_used": used,
         "n_success": round(used * chance.random()),
         "avg_delta": round(chance.uniform(-0.3, 0.3), 3),
         "verified": min(used, chance.randint(0, 5)),
-        "last_retrieved_round": ROUNDS,
-        "probation_since": ROUNDS - 1 if state == "probation" else None,
+        "last_retrieved_round": rounds,
+        "probation_since": rounds - 1 if state == "probation" else None,
     }
 
 
@@ -172,19 +172,19 @@ def _created(rules: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _vote(session: Session, events: int, now: datetime) -> None:
+def _vote(session: Session, events: int, rounds: int, now: datetime) -> None:
     """Give rules a vote each, round after round, until there are so many events; the database copies the rows."""
     columns = [column for column in sa_inspect(RuleEvent).columns if column.name != "id"]
     first = select(RuleEvent).where(RuleEvent.kind == "created").order_by(col(RuleEvent.id))
     rules = session.exec(select(func.count()).select_from(Rule)).one()
     for start in range(rules, events, rules):
-        number = 1 + start * ROUNDS // events
+        number = 1 + start * rounds // events
         new = {
             "kind": literal("voted"),
             "from_state": col(RuleEvent.to_state),
             "round_number": literal(number),
             "before": literal({"confidence": 0.7}, JSON),
-            "created_at": literal(now - timedelta(hours=ROUNDS - number), UtcDateTime()),
+            "created_at": literal(now - timedelta(hours=rounds - number), UtcDateTime()),
         }
         rows = first.limit(min(rules, events - start)).with_only_columns(
             *(new.get(column.name, column) for column in columns)
@@ -192,7 +192,7 @@ def _vote(session: Session, events: int, now: datetime) -> None:
         session.connection().execute(insert(RuleEvent).from_select([column.name for column in columns], rows))
 
 
-def _conflicts(rules: Sequence[dict[str, Any]], count: int, now: datetime) -> Iterator[dict[str, Any]]:
+def _conflicts(rules: Sequence[dict[str, Any]], count: int, rounds: int, now: datetime) -> Iterator[dict[str, Any]]:
     live = [rule["id"] for rule in rules if rule["state"] != "archived"]
     for number in range(min(count, len(live) // 2)):
         first, second = sorted((live[number], live[-1 - number]))
@@ -206,7 +206,7 @@ def _conflicts(rules: Sequence[dict[str, Any]], count: int, now: datetime) -> It
             "status": "open",
             "resolution": "",
             "suggestion": first,
-            "round_number": 1 + number % ROUNDS,
+            "round_number": 1 + number % rounds,
             "created_at": now - timedelta(minutes=count - number),
         }
 

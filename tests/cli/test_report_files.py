@@ -10,8 +10,9 @@ import pytest
 
 from core.cli.main import main
 from core.db import open_database
-from core.tables import Rule
+from core.tables import LedgerEntry, Rule
 from core.views.health import health_rows
+from core.views.report import report as report_figures
 from tests.support.sample_data import fill
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -75,6 +76,28 @@ def test_the_table_has_a_row_for_each_metric_of_each_round(report: Report, url: 
     assert [(row["metric"], float(row["value"]), int(row["n"])) for row in rows] == [
         (row.metric, row.value, row.n) for row in expected
     ]
+
+
+def test_the_table_of_spend_adds_up_and_holds_no_formula(report: Report, url: str, tmp_path: Path) -> None:
+    database = open_database(url)
+    with database.write() as session:
+        session.add(
+            LedgerEntry(
+                request_id="q", attempt=1, purpose="act", model="m", agent="=HYPERLINK(1)", simulated=False,
+                cost_usd=0.5, outcome="ok", created_at=NOW,
+            )
+        )  # fmt: skip
+    with database.read() as session:
+        expected = report_figures(session, now=NOW)["spend"]
+    target = tmp_path / "spend.csv"
+    assert report("--spend-csv", str(target))[0] == 0
+    with target.open(encoding="utf-8", newline="") as source:
+        rows = list(csv.DictReader(source))
+    assert sum(int(row["calls"]) for row in rows) == expected["calls"]
+    assert sum(float(row["cost_usd"]) for row in rows) == pytest.approx(expected["total_usd"])
+    assert {row["agent"] for row in rows} == {"'=HYPERLINK(1)", *(set(expected["by_agent"]) - {"=HYPERLINK(1)"})}
+    report("--spend-csv", str(target), "--since", "2026-03-12")
+    assert len(target.read_text(encoding="utf-8").splitlines()) == 1
 
 
 def test_a_wrong_period_or_place_is_said_plainly(report: Report, tmp_path: Path) -> None:

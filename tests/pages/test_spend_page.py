@@ -50,8 +50,9 @@ def test_a_plan_is_shared_by_its_address(database: Database, open_page: OpenPage
     assert rows["rollouts"] == "116.4"
 
 
-def test_sums_are_shown_by_purpose_model_round_and_day(sample: Database, open_page: OpenPage) -> None:
+def test_sums_are_shown_by_purpose_model_agent_round_and_day(sample: Database, open_page: OpenPage) -> None:
     at = open_page("spend")
     assert not at.exception
     assert "By purpose" in texts(at)
-    assert [len(one.value.columns) for one in at.dataframe] == [7, 7, 7, 7]
+    assert "By agent" in texts(at)
+    assert [len(one.value.columns) for one in at.dataframe] == [7, 7, 7, 7, 7]

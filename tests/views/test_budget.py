@@ -84,3 +84,14 @@ def test_the_first_hour_is_not_taken_for_a_whole_day(database: Database) -> None
     forecast = read(database).forecast
     assert forecast is not None
     assert (forecast.per_day, forecast.days) == (2.0, 1.0)
+
+
+def test_the_week_begins_at_its_very_moment(database: Database) -> None:
+    """Both are of one UTC day, seven days ago; only one of them is less than seven days old."""
+    pay(database, 30.0, days_ago=20)
+    pay(database, 64.0, days_ago=7 + 1 / 24)
+    pay(database, 7.0, days_ago=7 - 1 / 24)
+    pay(database, 14.0, days_ago=1)
+    forecast = read(database).forecast
+    assert forecast is not None
+    assert forecast.per_day == pytest.approx(21 / 7)

@@ -1,15 +1,14 @@
 """Bloat: the library grows, and a smaller share of it helps."""
 
-from collections.abc import Iterable
-
 from sqlalchemy import select
 from sqlmodel import col
 
 from core.i18n import mark
 from core.settings import LifecycleSettings
-from core.tables import Episode, RuleUse
+from core.tables import RuleTally
+from core.views.diagnostics.library_before import LibraryBefore, library_before, state_before
 from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
-from core.views.diagnostics.window import Passes, Window, states_before
+from core.views.diagnostics.window import Passes, Window
 
 _EXPLANATION = mark(
     "The library grew from {before} to {now} rules, and the share that helped at least one episode fell. The rest "
@@ -31,11 +30,10 @@ def detect(window: Window) -> list[Trouble]:
     rounds = [one.number for one in window.rounds][-4:]
     if len(rounds) < 2:
         return []
-    states = states_before(window, rounds)
-    sizes = {number: [rule for rule, state in states[number].items() if state != "archived"] for number in rounds}
+    library = library_before(window, rounds)
     last = rounds[-1]
-    earlier = min(rounds[:-1], key=lambda number: (len(sizes[number]) < window.settings.retrieval.top_k, number))
-    before, now = (_helped(window, number, sizes[number]) for number in (earlier, last))
+    earlier = min(rounds[:-1], key=lambda number: (library[number].size < window.settings.retrieval.top_k, number))
+    before, now = (_helped(window, number, library[number]) for number in (earlier, last))
     large = now.n > _PROMPTS_FULL * window.settings.retrieval.top_k and now.n >= _GROWTH * before.n
     if not large or not before.n or now.is_below(before) < _SURE or now.passed >= _HALF * now.n:
         return []
@@ -61,15 +59,14 @@ def detect(window: Window) -> list[Trouble]:
     ]
 
 
-def _helped(window: Window, number: int, library: Iterable[str]) -> Passes:
+def _helped(window: Window, number: int, library: LibraryBefore) -> Passes:
     """Count the rules of a round's library that a verified success of the round is owed to."""
     helpful = set(
         window.session.execute(
-            select(col(RuleUse.rule_id))
-            .join(Episode, col(Episode.id) == col(RuleUse.episode_id))
-            .where(col(Episode.round_number) == number, col(Episode.arm) == "learn", col(RuleUse.verified).is_(True))
+            select(col(RuleTally.rule_id))
+            .where(col(RuleTally.round_number) == number, col(RuleTally.arm) == "learn", col(RuleTally.verified) > 0)
             .distinct()
         ).scalars()
     )
-    rules = list(library)
-    return Passes(sum(rule in helpful for rule in rules), len(rules))
+    states = state_before(window, library, helpful)
+    return Passes(sum(state not in (None, "archived") for state in states.values()), library.size)

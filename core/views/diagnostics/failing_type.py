@@ -1,6 +1,6 @@
 """The same type of task keeps failing; and whether there is a rule for it, and prompts had it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import func, select
 from sqlmodel import col
@@ -10,7 +10,7 @@ from core.settings import RetrievalSettings
 from core.statistics import wilson
 from core.tables import Episode, Rule, RuleUse
 from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
-from core.views.diagnostics.window import NONE, READ, Window, training_by_type
+from core.views.diagnostics.window import NONE, READ, Passes, Window, training_by_type
 
 _MISSED = mark(
     "Tasks of this type keep failing. There are {rules} rules that were learned from such tasks, but most of their "
@@ -39,15 +39,21 @@ def detect(window: Window) -> list[Trouble]:
     """
     found = []
     for kind, by_round in sorted(training_by_type(window, window.newest(READ)).items()):
+        if not any(_fails(by_round, sorted(by_round)[-count:]) for count in (_ROUNDS, _PATIENCE)):
+            continue
         born = _rules_for(window, kind)
         since = min(born.values(), default=-1)
         rounds = sorted(number for number in by_round if number > since)
         wanted = _ROUNDS if born else _PATIENCE
-        passes = sum((by_round[number] for number in rounds[-wanted:]), NONE)
-        enough = len(rounds) >= wanted and passes.n >= _EPISODES
-        if enough and (passes.rate.high or 1.0) < _RARELY:
-            found.append(_trouble(window, kind, rounds[-wanted:], list(born), Fact(_PASSED, passes.rate)))
+        if len(rounds) >= wanted and _fails(by_round, rounds[-wanted:]):
+            passed = Fact(_PASSED, sum((by_round[number] for number in rounds[-wanted:]), NONE).rate)
+            found.append(_trouble(window, kind, rounds[-wanted:], list(born), passed))
     return found
+
+
+def _fails(by_round: Mapping[int, Passes], rounds: Sequence[int]) -> bool:
+    passes = sum((by_round[number] for number in rounds), NONE)
+    return passes.n >= _EPISODES and (passes.rate.high or 1.0) < _RARELY
 
 
 def _trouble(window: Window, kind: str, rounds: Sequence[int], rules: Sequence[str], passed: Fact) -> Trouble:

@@ -7,7 +7,7 @@ from sqlmodel import col
 
 from core.i18n import mark
 from core.settings import RetrievalSettings
-from core.tables import Episode, RuleUse
+from core.tables import ComplianceTally, Episode, RuleUse
 from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
 from core.views.diagnostics.window import Passes, Window
 
@@ -29,11 +29,11 @@ _TOO_RARELY = 0.5
 
 def detect(window: Window) -> list[Trouble]:
     """Report if the share followed is clearly below half."""
-    by_place = _by_place(window)
-    ends, middle = by_place["ends"], by_place["middle"]
-    whole = ends + middle
+    whole = _judged(window)
     if whole.n < _JUDGED or (whole.rate.high or 1.0) >= _TOO_RARELY:
         return []
+    by_place = _by_place(window)
+    ends, middle = by_place["ends"], by_place["middle"]
     retrieval = window.settings.retrieval
     usual = RetrievalSettings().doubled
     if retrieval.doubled < usual:
@@ -51,6 +51,22 @@ def detect(window: Window) -> list[Trouble]:
     ]
 
 
+def _judged(window: Window) -> Passes:
+    """Count rules followed out of those judged."""
+    verdict = col(ComplianceTally.compliance)
+    rows = window.session.execute(
+        select(verdict, func.sum(col(ComplianceTally.uses)))
+        .where(
+            col(ComplianceTally.round_number).in_(window.newest()),
+            col(ComplianceTally.environment) == window.domain,
+            verdict.in_(("complied", "violated")),
+        )
+        .group_by(verdict)
+    )
+    counts = {told: int(n) for told, n in rows}
+    return Passes(counts.get("complied", 0), sum(counts.values()))
+
+
 def _by_place(window: Window) -> dict[str, Passes]:
     """Count rules followed out of those judged, by where they stood."""
     sizes = (
@@ -58,7 +74,6 @@ def _by_place(window: Window) -> dict[str, Passes]:
         .join(Episode, col(Episode.id) == col(RuleUse.episode_id))
         .where(
             col(Episode.round_number).in_(window.newest()),
-            col(Episode.environment) == window.domain,
             col(RuleUse.disposition) == "served",
         )
         .group_by(col(RuleUse.episode_id))

@@ -1,6 +1,6 @@
 """Ossification: new rules wait, and no prompt shows one, so none can prove itself."""
 
-from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlmodel import col
@@ -8,9 +8,10 @@ from sqlmodel import col
 from core.i18n import mark
 from core.settings import RetrievalSettings
 from core.statistics import Interval
-from core.tables import Episode, RuleUse
+from core.tables import Episode, RuleTally, RuleUse, TypeTally
+from core.views.diagnostics.library_before import LibraryBefore, library_before, state_before
 from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
-from core.views.diagnostics.window import Passes, Window, states_before
+from core.views.diagnostics.window import Passes, Window
 
 _EXPLANATION = mark(
     "Candidates wait to be tried, but prompts show only rules that are live already. Nothing new can prove itself, "
@@ -26,16 +27,16 @@ _RARELY = 0.1
 def detect(window: Window) -> list[Trouble]:
     """Report if candidates were there in each of the last two rounds and hardly any prompt asked for one."""
     rounds = window.newest(_ROUNDS)
-    states = states_before(window, rounds)
-    waiting = {n: [rule for rule, state in states[n].items() if state == "candidate"] for n in rounds}
+    library = library_before(window, rounds)
+    waiting = {number: library[number].counts.get("candidate", 0) for number in rounds}
     if len(rounds) < _ROUNDS or not all(waiting.values()):
         return []
-    shown = {number: _shown(window, number, waiting[number]) for number in rounds}
+    shown = {number: _shown(window, number, library[number]) for number in rounds}
     whole = sum(shown.values(), Passes(0, 0))
     if (whole.rate.high or 1.0) >= _RARELY:
         return []
     facts = [Fact(_SHOWN, shown[n].rate, values={"round": n}, round=n) for n in rounds]
-    facts += [Fact(_WAITING, _count(waiting, n), "number", {"round": n}, n) for n in rounds]
+    facts += [Fact(_WAITING, Interval(waiting[n], None, None, 1), "number", {"round": n}, n) for n in rounds]
     usual, now = RetrievalSettings(), window.settings.retrieval
     changes = {
         "retrieval.min_candidates": max(usual.min_candidates, now.min_candidates),
@@ -44,19 +45,25 @@ def detect(window: Window) -> list[Trouble]:
     return [Trouble(Kind.OSSIFICATION, _EXPLANATION, tuple(facts), Remedy(_ADVICE, changes=changes))]
 
 
-def _count(waiting: Mapping[int, Sequence[str]], number: int) -> Interval:
-    return Interval(len(waiting[number]), None, None, 1)
-
-
-def _shown(window: Window, number: int, candidates: Sequence[str]) -> Passes:
+def _shown(window: Window, number: int, library: LibraryBefore) -> Passes:
     """Count the training prompts that found a candidate, whatever coin and budget did with it then."""
-    prompts = select(col(Episode.id)).where(
-        col(Episode.round_number) == number, col(Episode.arm) == "learn", col(Episode.library_left_out).is_(False)
-    )
-    n = window.session.execute(select(func.count()).select_from(prompts.subquery())).scalar_one()
+    episodes = func.coalesce(func.sum(col(TypeTally.episodes)), 0)
+    n = window.session.execute(_of_round(select(episodes), TypeTally, number)).scalar_one()
+    used = window.session.execute(_of_round(select(col(RuleTally.rule_id)).distinct(), RuleTally, number)).scalars()
+    states = state_before(window, library, list(used))
+    candidates = [rule for rule, state in states.items() if state == "candidate"]
+    if not candidates:
+        return Passes(0, int(n))
+    prompts = _of_round(select(col(Episode.id)), Episode, number)
     found = window.session.execute(
         select(func.count(func.distinct(col(RuleUse.episode_id)))).where(
             col(RuleUse.episode_id).in_(prompts), col(RuleUse.rule_id).in_(candidates)
         )
     ).scalar_one()
     return Passes(int(found), int(n))
+
+
+def _of_round(query: Any, rows: Any, number: int) -> Any:
+    return query.where(
+        col(rows.round_number) == number, col(rows.arm) == "learn", col(rows.library_left_out).is_(False)
+    )

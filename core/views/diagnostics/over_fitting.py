@@ -1,13 +1,15 @@
 """Over-fitting: what is learned helps the tasks it was learned from, and no longer those held out."""
 
-from sqlalchemy import select
+from typing import Any
+
+from sqlalchemy import Select, case, func, select
 from sqlmodel import col
 
 from core.i18n import mark
 from core.statistics import mcnemar_exact
 from core.tables import Episode
 from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
-from core.views.diagnostics.window import NONE, Passes, Window, training_by_type
+from core.views.diagnostics.window import NONE, Passes, RoundFacts, Window, training_by_type
 
 _EXPLANATION = mark(
     "Since round {peak} the success on held-out tasks has fallen ({regressed} tasks lost, {repaired} won), while that "
@@ -25,26 +27,26 @@ _SURE = 0.975
 
 def detect(window: Window) -> list[Trouble]:
     """Compare the newest round with the best one before it, on the same held-out tasks."""
-    held_out = {one.number: _outcomes(window, one.number, one.arm) for one in window.rounds}
-    measured = [number for number, outcomes in held_out.items() if outcomes]
+    tested = {one.number: _tested(window, one) for one in window.rounds}
+    measured = [one for one in window.rounds if tested[one.number].n]
     if len(measured) < 2:
         return []
-    last = measured[-1]
-    peak = max(measured[:-1], key=lambda number: (sum(held_out[number].values()) / len(held_out[number]), number))
-    before, now = held_out[peak], held_out[last]
+    newest = measured[-1]
+    best = max(measured[:-1], key=lambda one: (tested[one.number].passed / tested[one.number].n, one.number))
+    peak, last = best.number, newest.number
+    before, now = (_outcomes(window, one) for one in (best, newest))
     shared = before.keys() & now.keys()
     regressed = sum(before[task] and not now[task] for task in shared)
     repaired = sum(now[task] and not before[task] for task in shared)
     if regressed <= repaired or mcnemar_exact(repaired, regressed) >= _P:
         return []
     training = {number: _training(window, number) for number in (peak, last)}
-    tested = _passes(now)
     risen = (
         training[last].n > 0 and training[last].passed * training[peak].n >= training[peak].passed * training[last].n
     )
-    if not risen or tested.is_below(training[last]) < _SURE:
+    if not risen or tested[last].is_below(training[last]) < _SURE:
         return []
-    facts = [Fact(_HELD_OUT, _passes(held_out[n]).rate, values={"round": n}, round=n) for n in (peak, last)]
+    facts = [Fact(_HELD_OUT, tested[n].rate, values={"round": n}, round=n) for n in (peak, last)]
     facts += [Fact(_TRAINING, training[n].rate, values={"round": n}, round=n) for n in (peak, last)]
     return [
         Trouble(
@@ -62,17 +64,25 @@ def detect(window: Window) -> list[Trouble]:
     ]
 
 
-def _outcomes(window: Window, number: int, arm: str) -> dict[str, bool]:
-    rows = window.session.execute(
-        select(col(Episode.task_id), col(Episode.grade)).where(
-            col(Episode.round_number) == number, col(Episode.arm) == arm, col(Episode.status) == "done"
-        )
+def _tested(window: Window, one: RoundFacts) -> Passes:
+    tasks = _by_task(one).subquery()
+    query = select(func.coalesce(func.sum(tasks.c.passed), 0), func.count())
+    passed, n = window.session.execute(query.select_from(tasks)).one()
+    return Passes(int(passed), int(n))
+
+
+def _outcomes(window: Window, one: RoundFacts) -> dict[str, bool]:
+    return {task: bool(passed) for task, passed in window.session.execute(_by_task(one))}
+
+
+def _by_task(one: RoundFacts) -> Select[Any]:
+    """Ask which held-out tasks passed in a round: those of which every episode did."""
+    passed = func.min(case((col(Episode.grade) == "pass", 1), else_=0)).label("passed")
+    return (
+        select(col(Episode.task_id), passed)
+        .where(col(Episode.round_number) == one.number, col(Episode.arm) == one.arm, col(Episode.status) == "done")
+        .group_by(col(Episode.task_id))
     )
-    return {task: grade == "pass" for task, grade in rows}
-
-
-def _passes(outcomes: dict[str, bool]) -> Passes:
-    return Passes(sum(outcomes.values()), len(outcomes))
 
 
 def _training(window: Window, number: int) -> Passes:

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import case, func, select
+from sqlalchemy import func, select
 from sqlmodel import col
 
 from core.i18n import mark
 from core.settings import Settings
 from core.statistics import Interval
-from core.tables import Episode, LedgerEntry, Round
+from core.tables import EpisodeTally, LedgerTally, Round
+from core.tables.tallies import PICO_USD
 from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
 from core.views.diagnostics.window import Window
 
@@ -95,16 +96,16 @@ def _remedy(settings: Settings, purpose: str) -> Remedy:
 def _first_rounds(window: Window, purpose: str) -> list[int]:
     """Return the first two rounds of the domain that paid for this."""
     query = (
-        select(col(LedgerEntry.round_number))
-        .join(Round, col(Round.number) == col(LedgerEntry.round_number))
+        select(col(LedgerTally.round_number))
+        .join(Round, col(Round.number) == col(LedgerTally.round_number))
         .where(
             col(Round.environment) == window.domain,
             col(Round.phase) == "finished",
-            col(LedgerEntry.purpose) == purpose,
-            col(LedgerEntry.cost_usd) > 0,
+            col(LedgerTally.purpose) == purpose,
+            col(LedgerTally.cost) > 0,
         )
-        .group_by(col(LedgerEntry.round_number))
-        .order_by(col(LedgerEntry.round_number))
+        .group_by(col(LedgerTally.round_number))
+        .order_by(col(LedgerTally.round_number))
         .limit(_ROUNDS)
     )
     return [number for (number,) in window.session.execute(query)]
@@ -112,23 +113,20 @@ def _first_rounds(window: Window, purpose: str) -> list[int]:
 
 def _costs(window: Window, purpose: str, rounds: Sequence[int]) -> dict[int, tuple[float, int]]:
     """Return USD and requests of each round."""
-    number = col(LedgerEntry.round_number)
-    requests = func.sum(case((col(LedgerEntry.attempt) == 1, 1), else_=0))
+    number = col(LedgerTally.round_number)
     rows = window.session.execute(
-        select(number, func.coalesce(func.sum(col(LedgerEntry.cost_usd)), 0.0), requests)
-        .where(number.in_(rounds), col(LedgerEntry.purpose) == purpose)
+        select(number, func.sum(col(LedgerTally.cost)), func.sum(col(LedgerTally.requests)))
+        .where(number.in_(rounds), col(LedgerTally.purpose) == purpose)
         .group_by(number)
         .order_by(number)
     )
-    return {n: (float(cost), int(calls)) for n, cost, calls in rows}
+    return {n: (int(cost) / PICO_USD, int(calls)) for n, cost, calls in rows}
 
 
 def _episodes(window: Window, rounds: Sequence[int]) -> dict[int, int]:
     """Return the episodes of each round that were really run: repeated outcomes cost nothing."""
-    number = col(Episode.round_number)
-    rows = window.session.execute(
-        select(number, func.count()).where(number.in_(rounds), col(Episode.reused_from).is_(None)).group_by(number)
-    )
+    number, run = col(EpisodeTally.round_number), col(EpisodeTally.episodes) - col(EpisodeTally.reused)
+    rows = window.session.execute(select(number, func.sum(run)).where(number.in_(rounds)).group_by(number))
     return {n: int(count) for n, count in rows}
 
 

@@ -1,5 +1,7 @@
 """The prompt keeps hitting its limit: rules that were found fitting are cut, round after round."""
 
+from collections import Counter
+
 from sqlalchemy import case, func, select
 from sqlmodel import col
 
@@ -26,10 +28,14 @@ def detect(window: Window) -> list[Trouble]:
     """Report if in each of the last two rounds more than half of the prompts with rules were cut."""
     rounds = window.newest(_ROUNDS)
     prompts = {number: _prompts(window, number) for number in rounds}
-    shares = {number: wilson(sum(cut > 0 for _, cut in found), len(found)) for number, found in prompts.items()}
+    shares = {
+        number: wilson(sum(n for (_, cut), n in found.items() if cut), found.total())
+        for number, found in prompts.items()
+    }
     if len(rounds) < _ROUNDS or any(share.low is None or share.low <= _OFTEN for share in shares.values()):
         return []
-    served = sorted(count for found in prompts.values() for count, _ in found)
+    whole = sum(prompts.values(), Counter())
+    served = sorted(count for count, _ in whole.elements())
     fits = max(1, served[len(served) // 4])
     facts = [Fact(_CUT, share, values={"round": number}, round=number) for number, share in shares.items()]
     mean = Interval(sum(served) / len(served), None, None, len(served))
@@ -44,11 +50,11 @@ def detect(window: Window) -> list[Trouble]:
     ]
 
 
-def _prompts(window: Window, number: int) -> list[tuple[int, int]]:
-    """Return rules served and rules cut, for each training prompt that had any."""
+def _prompts(window: Window, number: int) -> Counter[tuple[int, int]]:
+    """Count the training prompts that had any rule, by rules served and rules cut."""
     served, cut = (func.sum(case((col(RuleUse.disposition) == kind, 1), else_=0)) for kind in ("served", "trimmed"))
-    rows = window.session.execute(
-        select(served, cut)
+    each = (
+        select(served.label("served"), cut.label("cut"))
         .join(Episode, col(Episode.id) == col(RuleUse.episode_id))
         .where(
             col(Episode.round_number) == number,
@@ -56,5 +62,7 @@ def _prompts(window: Window, number: int) -> list[tuple[int, int]]:
             col(Episode.library_left_out).is_(False),
         )
         .group_by(col(RuleUse.episode_id))
+        .subquery()
     )
-    return [(int(kept), int(lost)) for kept, lost in rows]
+    rows = window.session.execute(select(each.c.served, each.c.cut, func.count()).group_by(each.c.served, each.c.cut))
+    return Counter({(int(kept), int(lost)): int(n) for kept, lost, n in rows})

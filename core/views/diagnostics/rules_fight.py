@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import case, func, select
+from sqlalchemy import func, select
 from sqlmodel import col
 
 from core.i18n import mark
-from core.tables import Conflict, Episode, Rule, RuleUse
+from core.tables import Conflict, Rule, RuleTally
 from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
 from core.views.diagnostics.window import Passes, Window
 
@@ -46,16 +46,14 @@ def detect(window: Window) -> list[Trouble]:
 
 def _served(window: Window, rules: Sequence[str]) -> dict[str, dict[str, Passes]]:
     """Return rule -> task type -> passes of the training prompts that had the rule."""
-    place = (col(RuleUse.rule_id), col(Episode.task_type))
-    passed = func.sum(case((col(Episode.grade) == "pass", 1), else_=0))
+    place = (col(RuleTally.rule_id), col(RuleTally.task_type))
     rows = window.session.execute(
-        select(*place, passed, func.count())
-        .join(Episode, col(Episode.id) == col(RuleUse.episode_id))
+        select(*place, func.sum(col(RuleTally.passed)), func.sum(col(RuleTally.uses)))
         .where(
-            col(RuleUse.rule_id).in_(rules),
-            col(RuleUse.disposition) == "served",
-            col(Episode.arm) == "learn",
-            col(Episode.round_number).in_(window.newest()),
+            col(RuleTally.rule_id).in_(rules),
+            col(RuleTally.disposition) == "served",
+            col(RuleTally.arm) == "learn",
+            col(RuleTally.round_number).in_(window.newest()),
         )
         .group_by(*place)
     )

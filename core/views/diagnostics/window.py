@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import case, func, select
+from sqlalchemy import func, select
 from sqlmodel import Session, col
 
 from core.settings import Settings
 from core.statistics import Interval, beta_probability_less, wilson
-from core.tables import Episode, Round, Rule, RuleEvent
+from core.tables import Round, TypeTally
 
 LOOK_BACK = 3
 """Rounds that a trouble has to show in, at most: it is to be seen within three, and gone three after its remedy."""
@@ -85,27 +85,15 @@ def look(session: Session, settings: Settings, domain: str) -> Window:
 
 def training_by_type(window: Window, rounds: Sequence[int]) -> dict[str, dict[int, Passes]]:
     """Return what training episodes with the library came to: task type -> round -> passes."""
-    passed = func.sum(case((col(Episode.grade) == "pass", 1), else_=0))
-    place = (col(Episode.task_type), col(Episode.round_number))
-    query = select(*place, passed, func.count()).where(
-        col(Episode.round_number).in_(rounds),
-        col(Episode.arm) == "learn",
-        col(Episode.environment) == window.domain,
-        col(Episode.library_left_out).is_(False),
-        col(Episode.status) == "done",
+    place = (col(TypeTally.task_type), col(TypeTally.round_number))
+    query = select(*place, func.sum(col(TypeTally.passed)), func.sum(col(TypeTally.episodes))).where(
+        col(TypeTally.round_number).in_(rounds),
+        col(TypeTally.arm) == "learn",
+        col(TypeTally.environment) == window.domain,
+        col(TypeTally.library_left_out).is_(False),
+        col(TypeTally.status) == "done",
     )
     found: dict[str, dict[int, Passes]] = {}
     for kind, number, won, n in window.session.execute(query.group_by(*place)):
         found.setdefault(kind, {})[number] = Passes(int(won), int(n))
     return found
-
-
-def states_before(window: Window, rounds: Sequence[int]) -> dict[int, dict[str, str]]:
-    """Return each rule's state as a round began: round -> rule id -> state; rules that were not there are not."""
-    events = window.session.execute(
-        select(col(RuleEvent.rule_id), col(RuleEvent.to_state), func.coalesce(col(RuleEvent.round_number), 0))
-        .join(Rule, col(Rule.id) == col(RuleEvent.rule_id))
-        .where(col(Rule.domain) == window.domain)
-        .order_by(col(RuleEvent.id))
-    ).all()
-    return {number: {rule_id: state for rule_id, state, happened in events if happened < number} for number in rounds}
