@@ -126,7 +126,7 @@ def _rule(app: Context, t: Translator, domain: str) -> None:
         st.info(t("There are no rules yet. A learning round writes them; start one on the page Loop."))
         return
     rule_id = st.selectbox(
-        t("Rule"), list(known), format_func=lambda one: plain(known[one]), key="provenance_rule", bind="query-params"
+        t("Rule"), list(known), format_func=known.__getitem__, key="provenance_rule", bind="query-params"
     )
     show_rule(app, t, rule_id)
 

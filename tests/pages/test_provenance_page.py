@@ -56,7 +56,10 @@ def test_a_box_that_is_not_there_any_more_is_forgotten(sample: Database, open_pa
 
 
 def test_a_rule_is_traced_back_to_its_reflection(sample: Database, open_page: OpenPage) -> None:
+    with sample.write() as session:
+        session.get_one(Rule, "rule_0000000000000005").name = "Close idle-in-transaction (first)"
     at = open_page("provenance", provenance_rule="rule_0000000000000005")
+    assert "Close idle-in-transaction (first)" in at.selectbox(key="provenance_rule").options
     assert not at.exception
     rule = at.tabs[2]
     assert "From reflection" in [one.value for one in rule.caption]
