@@ -13,8 +13,7 @@ from pages.labels import STATES as STATE_NAMES
 from pages.labels import label
 
 _QUEUES = {
-    "rules": mark("New rules to review"),
-    "proposals": mark("Proposed edits"),
+    "review": mark("To review"),
     "conflicts": mark("Conflicts"),
 }
 

@@ -1,16 +1,18 @@
 """The library over time: what each round changed, rules by state, and how long things have waited."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlmodel import Session, col
 
 from core.rules.pins import PINNED, UNPINNED
-from core.tables import Conflict, EventTally, Proposal, Rule
+from core.tables import EventTally
 from core.tables.tallies import OUTSIDE
+from core.views.conflicts import ConflictRow, conflict_queue
+from core.views.review_queue import QueueItem, queue
 
 _UNSEEN = ("voted", "approved", PINNED, UNPINNED)
 
@@ -65,17 +67,16 @@ def library_history(session: Session) -> list[RoundChanges]:
 
 
 def waiting(session: Session, *, now: datetime) -> list[Waiting]:
-    """Return the queues of people: candidates not approved yet, proposals, conflicts."""
-    queues = {
-        "rules": (col(Rule.created_at), (col(Rule.state) == "candidate", col(Rule.approved_by).is_(None))),
-        "proposals": (col(Proposal.created_at), (col(Proposal.status) == "open",)),
-        "conflicts": (col(Conflict.created_at), (col(Conflict.status) == "open",)),
-    }
-    found = []
-    for name, (moment, conditions) in queues.items():
-        n, oldest = session.execute(select(func.count(), func.min(moment)).where(*conditions)).one()
-        found.append(Waiting(name, int(n), None if oldest is None else now - oldest))
-    return found
+    """Return the queues of people as their pages show them: what waits in Review, and in Conflicts."""
+    review, conflicts = queue(session, limit=1), conflict_queue(session, limit=1)
+    return [
+        Waiting("review", review.total, _oldest(review.items, now)),
+        Waiting("conflicts", conflicts.total, _oldest(conflicts.items, now)),
+    ]
+
+
+def _oldest(items: Sequence[QueueItem | ConflictRow], now: datetime) -> timedelta | None:
+    return now - items[0].created_at if items else None
 
 
 def _named(kind: str, before: str, after: str) -> list[str]:

@@ -51,6 +51,4 @@ def test_queues_say_how_long_the_oldest_has_waited(tmp_path: Path) -> None:
         session.add(Conflict(id="c", rule_a="new", rule_b="old", detector="lexicon", status="resolved", created_at=NOW))
     with database.read() as session:
         found = {one.queue: (one.n, one.oldest) for one in waiting(session, now=NOW + timedelta(hours=5))}
-    assert found == {
-        "rules": (2, timedelta(hours=5)), "proposals": (1, timedelta(hours=5)), "conflicts": (0, None),
-    }  # fmt: skip
+    assert found == {"review": (3, timedelta(hours=5)), "conflicts": (0, None)}
