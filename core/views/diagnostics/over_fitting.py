@@ -75,7 +75,7 @@ def _outcomes(window: Window, one: RoundFacts) -> dict[str, bool]:
     return {task: bool(passed) for task, passed in window.session.execute(_by_task(one))}
 
 
-def _by_task(one: RoundFacts) -> Select[Any]:
+def _by_task(one: RoundFacts) -> Select[Any, Any]:
     """Ask which held-out tasks passed in a round: those of which every episode did."""
     passed = func.min(case((col(Episode.grade) == "pass", 1), else_=0)).label("passed")
     return (
