@@ -7,7 +7,6 @@ for missing translations.
 
 import gettext
 import io
-import string
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache, lru_cache
@@ -182,15 +181,14 @@ def _length(count: int, unit: str) -> timedelta:
 
 
 def _fill(template: str, values: Mapping[str, object]) -> str:
-    return _Filler().vformat(template, (), values) if values or "{{" in template else template
+    return template.format_map(_Places(values)) if values or "{{" in template else template
 
 
-class _Filler(string.Formatter):
+class _Places(dict[str, object]):
     """Leaves unknown places as they are: a message with a missing value is still readable."""
 
-    def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:
-        del args
-        return kwargs.get(str(key), "{" + str(key) + "}")
+    def __missing__(self, name: str) -> str:
+        return "{" + name + "}"
 
 
 @cache

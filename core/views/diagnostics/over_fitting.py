@@ -1,13 +1,11 @@
 """Over-fitting: what is learned helps the tasks it was learned from, and no longer those held out."""
 
-from typing import Any
-
-from sqlalchemy import Select, case, func, select
+from sqlalchemy import func, select
 from sqlmodel import col
 
 from core.i18n import mark
 from core.statistics import mcnemar_exact
-from core.tables import Episode
+from core.tables import Episode, TypeTally
 from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
 from core.views.diagnostics.window import NONE, Passes, RoundFacts, Window, training_by_type
 
@@ -27,7 +25,7 @@ _SURE = 0.975
 
 def detect(window: Window) -> list[Trouble]:
     """Compare the newest round with the best one before it, on the same held-out tasks."""
-    tested = {one.number: _tested(window, one) for one in window.rounds}
+    tested = _tested(window)
     measured = [one for one in window.rounds if tested[one.number].n]
     if len(measured) < 2:
         return []
@@ -64,25 +62,30 @@ def detect(window: Window) -> list[Trouble]:
     ]
 
 
-def _tested(window: Window, one: RoundFacts) -> Passes:
-    tasks = _by_task(one).subquery()
-    query = select(func.coalesce(func.sum(tasks.c.passed), 0), func.count())
-    passed, n = window.session.execute(query.select_from(tasks)).one()
-    return Passes(int(passed), int(n))
+def _tested(window: Window) -> dict[int, Passes]:
+    """Return what the held-out episodes of each round came to, with the library that it left standing."""
+    place = (col(TypeTally.round_number), col(TypeTally.arm))
+    rows = window.session.execute(
+        select(*place, func.sum(col(TypeTally.passed)), func.sum(col(TypeTally.episodes)))
+        .where(
+            col(TypeTally.environment) == window.domain,
+            place[0].in_([one.number for one in window.rounds]),
+            place[1].in_({one.arm for one in window.rounds}),
+            col(TypeTally.status) == "done",
+        )
+        .group_by(*place)
+    )
+    passes = {(number, arm): Passes(int(passed), int(n)) for number, arm, passed, n in rows}
+    return {one.number: passes.get((one.number, one.arm), NONE) for one in window.rounds}
 
 
 def _outcomes(window: Window, one: RoundFacts) -> dict[str, bool]:
-    return {task: bool(passed) for task, passed in window.session.execute(_by_task(one))}
-
-
-def _by_task(one: RoundFacts) -> Select[str, Any]:
-    """Ask which held-out tasks passed in a round: those of which every episode did."""
-    passed = func.min(case((col(Episode.grade) == "pass", 1), else_=0)).label("passed")
-    return (
-        select(col(Episode.task_id), passed)
-        .where(col(Episode.round_number) == one.number, col(Episode.arm) == one.arm, col(Episode.status) == "done")
-        .group_by(col(Episode.task_id))
+    rows = window.session.execute(
+        select(col(Episode.task_id), col(Episode.grade)).where(
+            col(Episode.round_number) == one.number, col(Episode.arm) == one.arm, col(Episode.status) == "done"
+        )
     )
+    return {task: grade == "pass" for task, grade in rows}
 
 
 def _training(window: Window, number: int) -> Passes:
