@@ -22,6 +22,7 @@ from pages.widgets import badge, pager, plain
 
 _ROWS = 10
 _EVERY = ""
+_PAGE = "episodes_page"
 
 
 def _open(episode_id: str) -> None:
@@ -33,8 +34,21 @@ def _close() -> None:
 
 
 def _choice(name: str, key: str, options: dict[str, str]) -> str | None:
-    chosen = st.selectbox(name, list(options), format_func=options.__getitem__, key=key, persist_state="session")
+    """Let one filter be chosen; the address holds it, so that other pages lead to what they count."""
+    given = st.query_params.get(key, _EVERY)
+    st.session_state[key] = given if given in options else _EVERY
+    chosen = st.selectbox(
+        name, list(options), format_func=options.__getitem__, key=key, on_change=_keep, args=(key,)
+    )  # fmt: skip
     return chosen or None
+
+
+def _keep(key: str) -> None:
+    if st.session_state[key]:
+        st.query_params[key] = st.session_state[key]
+    else:
+        st.query_params.pop(key, None)
+    st.session_state[_PAGE] = 1
 
 
 def _list(app: Context, t: Translator) -> None:
@@ -76,7 +90,7 @@ def _filtered(app: Context, t: Translator, choices: EpisodeChoices) -> Page[Epis
         total = episodes(
             session, environment=environment, arm=arm, grade=grade, round_number=round_number, limit=1
         ).total
-        offset = pager(t, total, _ROWS, "episodes_page")
+        offset = pager(t, total, _ROWS, _PAGE)
         return episodes(
             session,
             environment=environment,

@@ -10,6 +10,7 @@ from core.views.health import METRICS, Gain, HealthRow, standing_rows
 from pages.charts import Mark, Point, Series, by_round
 from pages.labels import ARMS, label
 from pages.labels import METRICS as METRIC_NAMES
+from pages.widgets import episodes_link
 
 _LESS_IS_BETTER = {"mean_turns", "tool_error_rate"}
 _RATES = {"success_rate", "compliance_rate"}
@@ -78,6 +79,8 @@ def _card(t: Translator, metric: str, lines: Lines) -> None:
         + " · "
         + t("held-out tasks, round {number}", number=t.number(newest.round))
     )
+    if newest.round is not None:
+        episodes_link(t, t("Its episodes"), newest.round, newest.arm)
 
 
 def _help(t: Translator, metric: str) -> str:
@@ -105,18 +108,40 @@ def _chart(t: Translator, metric: str, lines: Lines, marks: Sequence[Mark]) -> N
     st.caption(
         t(
             "Held-out tasks with the library that the round left standing and without any; dotted: training tasks. "
-            "Bands: 95 % intervals. Triangles: rounds that changed the library."
+            "Bands: 95 % intervals. Triangles: rounds that changed the library. Click a point to see what is behind it."
         )
     )
     figure = by_round(drawn, x_title=t("Round"), y_title=name, share=metric in _RATES, marks=marks)
-    st.plotly_chart(
+    event = st.plotly_chart(
         figure,
         key=f"overview_chart_{metric}",
+        on_select="rerun",
+        selection_mode="points",
         config={"displayModeBar": False},
         alt=t("{metric} by round, with 95 % intervals; the table below has the figures.", metric=name),
     )
+    clicked = {int(point["x"]) for point in event.selection.points}
+    if clicked:
+        _behind(t, max(clicked), marks)
     with st.expander(t("Figures")):
         st.dataframe(_table(t, lines), hide_index=True, alt=t("{metric} by round", metric=name))
+
+
+def _behind(t: Translator, number: int, marks: Sequence[Mark]) -> None:
+    """Show what changed in a round, and lead to its episodes and to the rules that its change is owed to."""
+    with st.container(border=True):
+        st.markdown(t("**Round {number}**", number=t.number(number)))
+        for mark in marks:
+            if mark.round == number:
+                st.text(mark.text)
+        with st.container(horizontal=True):
+            episodes_link(t, t("Its episodes"), number)
+            st.page_link(
+                "provenance.py",
+                label=t("Which rules a change is owed to"),
+                icon=":material/account_tree:",
+                query_params={"provenance_later": str(number), "lang": t.language},
+            )
 
 
 def _names(t: Translator) -> tuple[str, str, str]:

@@ -223,6 +223,12 @@ def episode_link(t: Translator, episode_id: str, name: str = "") -> None:
     )
 
 
+def episodes_link(t: Translator, name: str, round_number: int, arm: str = "") -> None:
+    """Link to the list of a round's episodes, of one arm or of all."""
+    filters = {"episodes_round": str(round_number)} | ({"episodes_arm": arm} if arm else {})
+    st.page_link("episodes.py", label=name, icon=":material/forum:", query_params={**filters, "lang": t.language})
+
+
 def rule_link(t: Translator, row_id: str, name: str) -> None:
     """Link to a rule's page in the library."""
     st.page_link(

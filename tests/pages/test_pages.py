@@ -200,3 +200,21 @@ def test_a_rule_says_its_effect_and_when_too_few_episodes_tell(sample: Database,
         "Task success rate", "Mean turns", "Tool-call error rate", "Rule-compliance rate"
     ]  # fmt: skip
     assert set(effects["What it says"]) == {"Too few to tell"}
+
+
+def test_the_filters_of_episodes_are_in_the_address(sample: Database, open_page: OpenPage) -> None:
+    at = open_page("episodes", episodes_round="8", episodes_arm="after")
+    facts = [one.value for one in at.caption if "reward" in one.value]
+    assert facts and all("round 8" in one and "Library after the round" in one for one in facts)
+    at.selectbox(key="episodes_grade").set_value("pass").run()
+    assert at.query_params["episodes_grade"] == "pass"
+    at.selectbox(key="episodes_round").set_value("").run()
+    assert "episodes_round" not in at.query_params
+    nonsense = open_page("episodes", episodes_round="first", episodes_arm="<b>")
+    assert not nonsense.exception
+    assert nonsense.selectbox(key="episodes_arm").value == ""
+
+
+def test_each_card_of_overview_leads_to_the_episodes_it_counts(sample: Database, open_page: OpenPage) -> None:
+    links = [link.proto.query_string for link in open_page("overview").get("page_link")]
+    assert sum("episodes_round=8" in one and "episodes_arm=" in one for one in links) == 4
