@@ -130,10 +130,8 @@ def _chart(t: Translator, metric: str, lines: Lines, marks: Sequence[Mark]) -> N
 def _behind(t: Translator, number: int, marks: Sequence[Mark]) -> None:
     """Show what changed in a round, and lead to its episodes and to the rules that its change is owed to."""
     with st.container(border=True):
-        st.markdown(t("**Round {number}**", number=t.number(number)))
-        for mark in marks:
-            if mark.round == number:
-                st.text(mark.text)
+        told = [mark.text for mark in marks if mark.round == number]
+        st.text(told[0] if told else t("Round {number}", number=t.number(number)))
         with st.container(horizontal=True):
             episodes_link(t, t("Its episodes"), number)
             st.page_link(
