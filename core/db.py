@@ -132,7 +132,7 @@ def _begin_sqlite(connection: Connection) -> None:
 def _migrate(engine: Engine) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    with engine.connect().execution_options(write=True) as connection:
+    # One transaction round all steps: alembic would commit each, and another process could come in between.
+    with engine.connect().execution_options(write=True) as connection, connection.begin():
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
-        connection.commit()

@@ -1,6 +1,7 @@
 """Spend: what the model calls cost and came to, the limits, and what a run would cost (design section 8)."""
 
 from collections.abc import Callable, Mapping
+from html import escape
 from typing import TypeVar
 
 import plotly.graph_objects as go
@@ -66,7 +67,11 @@ def _ratios(app: Context, t: Translator, sums: Spend) -> None:
 
 def _by(t: Translator, key: str, title: str, usages: Mapping[str, Usage]) -> None:
     st.subheader(title, anchor=False)
-    figure = go.Figure(go.Bar(x=list(usages), y=[each.cost_usd for each in usages.values()], marker={"color": _COLOR}))
+    figure = go.Figure(
+        go.Bar(
+            x=[escape(name) for name in usages], y=[each.cost_usd for each in usages.values()], marker={"color": _COLOR}
+        )
+    )
     figure.update_layout(height=240, margin={"l": 8, "r": 8, "t": 8, "b": 8})
     figure.update_xaxes(type="category")
     figure.update_yaxes(title={"text": t("USD")}, rangemode="tozero")

@@ -193,11 +193,12 @@ def _rule_tally() -> Tally:
     )
 
 
-def _counted(tally: Tally, rows: str, where: str) -> str:
+def _counted(tally: Tally, rows: str, where: str, *, several: bool = True) -> str:
     columns = [f"{expression} AS {name}" for name, expression in tally.keys.items()]
-    columns += [f"sum({expression}) AS {name}" for name, expression in tally.sums.items()]
-    grouped = ", ".join(tally.keys.values())
-    return f"SELECT {', '.join(columns)} FROM {rows} WHERE {where} AND {tally.only} GROUP BY {grouped}"
+    summed = "sum({})" if several else "{}"
+    columns += [f"{summed.format(expression)} AS {name}" for name, expression in tally.sums.items()]
+    grouped = f" GROUP BY {', '.join(tally.keys.values())}" if several else ""
+    return f"SELECT {', '.join(columns)} FROM {rows} WHERE {where} AND {tally.only}{grouped}"
 
 
 def _all(tally: Tally) -> str:
@@ -212,7 +213,8 @@ def _of_row(tally: Tally, alias: str, row: str) -> str:
     named = (*columns, "id") if "id" in tally.joined and alias == "e" else columns
     own = "(SELECT " + ", ".join(f"{row}.{name} AS {name}" for name in named) + f") {alias}"
     # The row itself first: SQLite then looks up the other source by its index.
-    return _counted(tally, " CROSS JOIN ".join([own, *others]), tally.joined)
+    several = alias != next(iter(tally.sources))  # a row of the first source stands for one that is counted
+    return _counted(tally, " CROSS JOIN ".join([own, *others]), tally.joined, several=several)
 
 
 def _added(tally: Tally, counted: str) -> str:
