@@ -125,7 +125,8 @@ def keep_address() -> None:
     served = {name: st.query_params.get_all(name) for name in st.query_params}
     if st.session_state.get(_ADDRESS) != served:
         st.session_state[_ADDRESS] = served
-        st.query_params.from_dict(served)
+        # Setting any parameter sends all of them. Those that a widget is bound to must not be set.
+        st.query_params["lang"] = st.query_params["lang"]
 
 
 def translator() -> Translator:

@@ -55,7 +55,7 @@ def test_kinds_differ(shared: Embedder) -> None:
 
 
 def test_odd_texts_are_encoded(shared: Embedder) -> None:
-    assert np.isfinite(shared.encode(["", "\0", "\ud800", "x" * 20_000])).all()
+    assert np.isfinite(shared.encode(["", "\0", "\ud800", "x" * 2_000])).all()
     assert len(shared.encode([])) == 0
 
 
