@@ -15,7 +15,7 @@ from core.tables import Conflict, LoopControl, Rule
 from tests.browser.conftest import Running, run_product
 from tests.support.sample_data import fill
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PAIRS = ((0, 5), (1, 6), (2, 7), (3, 8), (4, 9))
 _FIRST_MODEL_MS = 120_000

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import run_product
 from tests.support.speed import filled_file
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def test_boxes_lead_from_episodes_to_rules_to_a_metric(tmp_path: Path, tab: Page) -> None:

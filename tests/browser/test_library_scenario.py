@@ -10,7 +10,7 @@ from core.tables import Rule
 from tests.browser.conftest import Running, run_product
 from tests.support.speed import filled_file
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 RULE = "rule_0000000000000001"
 PLANTED = (

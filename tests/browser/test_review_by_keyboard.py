@@ -20,7 +20,7 @@ from tests.browser.conftest import _wait_for
 from tests.conftest import ROOT
 from tests.tools.ports import free_port
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 RULES = 30
 _SHELVES = ("fiction", "maps", "music", "law", "poems", "atlases", "plays", "diaries", "essays", "comics")

@@ -7,7 +7,7 @@ from sqlmodel import col, select
 from core.tables import Episode, Rule, RuleUse
 from tests.browser.conftest import Running
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PAGES = ("", "review", "library", "episodes", "loop")
 _ROUND_MS = 300_000

@@ -21,7 +21,7 @@ from tests.browser.conftest import Running, run_product
 from tests.conftest import ROOT
 from tests.tools.ports import free_port
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ADMIN, EXPERT, STRANGER, CARELESS = "root@example.com", "ada@example.com", "eve@example.com", "carl@example.com"
 SUBJECTS = {  # what the provider knows: its own id -> address, and whether it has verified it

@@ -48,14 +48,10 @@ def open_page(database: Database) -> OpenPage:
 
     def open_(page: str = "overview", language: str = "en", **query: str) -> AppTest:
         at = AppTest.from_file(SHELL, default_timeout=30)
+        at.switch_page(f"{page}.py")
         at.query_params["lang"] = language
-        at.run()
-        if page != "overview" or query:
-            at.switch_page(f"{page}.py")
-            at.query_params["lang"] = language
-            for name, value in query.items():
-                at.query_params[name] = value
-            at.run()
-        return at
+        for name, value in query.items():
+            at.query_params[name] = value
+        return at.run()
 
     return open_
