@@ -46,6 +46,7 @@ def test_the_language_stays_when_the_page_changes(product: Running, tab: Page) -
     tab.goto(product.url)
     tab.get_by_role("radio", name="中文").or_(tab.get_by_role("button", name="中文")).first.click()
     expect(heading(tab, "概览")).to_be_visible()
+    tab.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
     tab.get_by_test_id("stSidebarNavItems").get_by_role("link", name="规则库").click()
     expect(heading(tab, "规则库")).to_be_visible()
     assert "lang=zh" in tab.url
