@@ -13,6 +13,7 @@ from core.views.episodes import (
     episodes,
 )
 from core.views.paging import Page
+from pages.address import choice
 from pages.context import Context, context, translator
 from pages.episode_reader import show_episode
 from pages.labels import ARMS as ARM_NAMES
@@ -34,21 +35,7 @@ def _close() -> None:
 
 
 def _choice(name: str, key: str, options: dict[str, str]) -> str | None:
-    """Let one filter be chosen; the address holds it, so that other pages lead to what they count."""
-    given = st.query_params.get(key, _EVERY)
-    st.session_state[key] = given if given in options else _EVERY
-    chosen = st.selectbox(
-        name, list(options), format_func=options.__getitem__, key=key, on_change=_keep, args=(key,)
-    )  # fmt: skip
-    return chosen or None
-
-
-def _keep(key: str) -> None:
-    if st.session_state[key]:
-        st.query_params[key] = st.session_state[key]
-    else:
-        st.query_params.pop(key, None)
-    st.session_state[_PAGE] = 1
+    return choice(name, key, options, _PAGE) or None
 
 
 def _list(app: Context, t: Translator) -> None:

@@ -13,6 +13,7 @@ from core.i18n import Translator, mark
 from core.people.permissions import Action
 from core.views.library import STATES, LibraryCounts
 from core.views.library_list import ORDERS, LibraryFilter, NamedView, origins, saved_views
+from pages.address import choice, keep
 from pages.context import Context, actor, can
 from pages.labels import ORIGINS, label
 from pages.labels import STATES as STATE_NAMES
@@ -116,17 +117,6 @@ def _present(address: Mapping[str, str]) -> dict[str, str]:
     return {name: address[name] for name in names if address.get(name)}
 
 
-def _keep(name: str) -> None:
-    """Put what was chosen into the address."""
-    key = f"library_{name}"
-    value = st.session_state[key]
-    if value:
-        st.query_params[key] = "1" if value is True else str(value)
-    else:
-        st.query_params.pop(key, None)
-    st.session_state[PAGE] = 1
-
-
 def _segments(name: str, parameter: str, options: Mapping[str, str]) -> str:
     key, first = f"library_{parameter}", next(iter(options))
     given = chosen(parameter, first)
@@ -138,19 +128,13 @@ def _segments(name: str, parameter: str, options: Mapping[str, str]) -> str:
         key=key,
         required=True,
         default=None,
-        on_change=_keep,
-        args=(parameter,),
+        on_change=keep,
+        args=(key, PAGE),
     ) or first  # fmt: skip
 
 
 def _choice(name: str, parameter: str, options: Mapping[str, str]) -> str:
-    key, first = f"library_{parameter}", next(iter(options))
-    given = chosen(parameter, first)
-    st.session_state[key] = given if given in options else first
-    value = st.selectbox(
-        name, list(options), format_func=options.__getitem__, key=key, on_change=_keep, args=(parameter,)
-    )
-    return value or ""
+    return choice(name, f"library_{parameter}", options, PAGE)
 
 
 def _words(t: Translator) -> str:
@@ -161,8 +145,8 @@ def _words(t: Translator) -> str:
         placeholder=t("Words in a rule's name or text, or what it is about"),
         icon=":material/search:",
         live=True,
-        on_change=_keep,
-        args=("search",),
+        on_change=keep,
+        args=("library_search", PAGE),
     )
     return text or ""
 
@@ -170,4 +154,4 @@ def _words(t: Translator) -> str:
 def _flag(name: str, parameter: str) -> bool:
     key = f"library_{parameter}"
     st.session_state[key] = chosen(parameter, "") == "1"
-    return st.toggle(name, key=key, on_change=_keep, args=(parameter,))
+    return st.toggle(name, key=key, on_change=keep, args=(key, PAGE))

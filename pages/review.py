@@ -4,8 +4,8 @@ import streamlit as st
 
 from core.i18n import Translator
 from core.views.review import proposal_item, rule_item
-from core.views.review_queue import QueueFilter, QueueItem, find_item
-from pages.context import Context, actor, context, translator
+from core.views.review_queue import QueueItem
+from pages.context import Context, context, translator
 from pages.review_bulk import show_bulk
 from pages.review_keys import show_keys
 from pages.review_policies import show_policies
@@ -24,18 +24,8 @@ def _item(app: Context, t: Translator, item: QueueItem) -> None:
     elif proposal is not None:
         show_proposal(app, t, proposal, item)
     else:
-        _gone(app, t, item)
-
-
-def _gone(app: Context, t: Translator, item: QueueItem) -> None:
-    """Go on to the next item: this one was decided after the queue was read."""
-    told = t("Somebody has just decided this item.")
-    with app.database.read() as session:
-        waits = find_item(session, item.id, QueueFilter(), actor=actor(), now=app.clock()) is not None
-    if waits:
-        st.info(told, icon=":material/info:")
-    else:
-        st.toast(told, icon=":material/info:")
+        # It was decided after the queue was read; the next run reads the queue anew and goes on.
+        st.toast(t("Somebody has just decided this item."), icon=":material/info:")
         st.rerun()
 
 

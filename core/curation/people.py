@@ -13,7 +13,7 @@ from core.people.accounts import Identity, active_admins, email_key
 from core.people.permissions import PERMISSIONS, Action, Role
 from core.rules.library import SYSTEM
 from core.tables import Person
-from core.text import hidden_characters
+from core.text import clip, hidden_characters
 
 _LONGEST_NAME = 100
 _LONGEST_EMAIL = 254  # RFC 5321 by way of its erratum 1690
@@ -155,8 +155,9 @@ def _state(person: Person | None) -> str:
 def _checked_email(email: str) -> str:
     key = email_key(email)
     if not _EMAIL.fullmatch(key) or len(key) > _LONGEST_EMAIL or hidden_characters(key):
-        shown = email if len(email) <= _LONGEST_NAME else email[:_LONGEST_NAME] + "…"
-        raise UserError("“{email}” is not an e-mail address. Give one such as ada@example.com.", email=shown)
+        raise UserError(
+            "“{email}” is not an e-mail address. Give one such as ada@example.com.", email=clip(email, _LONGEST_NAME)
+        )
     return key
 
 

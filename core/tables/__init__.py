@@ -17,9 +17,10 @@ from core.tables.tallies import (
 )
 from core.tables.vectors import Embedding, QueryRewrite
 from core.tables.views import SavedView
-from core.tables.work import ArmName, Episode, RuleUse, Task
+from core.tables.work import JUDGED, ArmName, Episode, RuleUse, Task
 
 __all__ = [
+    "JUDGED",
     "AccessMode",
     "Approval",
     "ArmName",

@@ -16,16 +16,24 @@ SCORE_UNIT = 1_000_000_000
 """Likewise for retrieval scores."""
 
 
-class EpisodeTally(SQLModel, table=True):
-    """Episodes of a place and grade."""
+_BY_KEY = {"sqlite_with_rowid": False}  # rows lie in the order of the key, which is nearly all of them
 
-    __tablename__ = "episode_tally"
-    __table_args__ = {"sqlite_with_rowid": False}
+
+class _OfPlace(SQLModel):
+    """What a count of episodes hangs on wherever metrics are told by round, split and arm."""
 
     environment: str = Field(primary_key=True)
     round_number: int = Field(primary_key=True)
     split: str = Field(primary_key=True)
     arm: str = Field(primary_key=True)
+
+
+class EpisodeTally(_OfPlace, table=True):
+    """Episodes of a place and grade."""
+
+    __tablename__ = "episode_tally"
+    __table_args__ = _BY_KEY
+
     grade: str = Field(primary_key=True)
     episodes: int
     reused: int = Field(description="Of these, evaluations that repeat an earlier outcome and cost nothing.")
@@ -33,16 +41,12 @@ class EpisodeTally(SQLModel, table=True):
     tool_errors: int
 
 
-class TurnsTally(SQLModel, table=True):
+class TurnsTally(_OfPlace, table=True):
     """Episodes of a place that took so many turns: the bootstrap needs the distribution, not the sum."""
 
     __tablename__ = "turns_tally"
-    __table_args__ = {"sqlite_with_rowid": False}
+    __table_args__ = _BY_KEY
 
-    environment: str = Field(primary_key=True)
-    round_number: int = Field(primary_key=True)
-    split: str = Field(primary_key=True)
-    arm: str = Field(primary_key=True)
     turns: int = Field(primary_key=True)
     episodes: int
 
@@ -51,7 +55,7 @@ class TypeTally(SQLModel, table=True):
     """Episodes of a task type."""
 
     __tablename__ = "type_tally"
-    __table_args__ = {"sqlite_with_rowid": False}
+    __table_args__ = _BY_KEY
 
     environment: str = Field(primary_key=True)
     arm: str = Field(primary_key=True)
@@ -67,23 +71,19 @@ class TaskTally(SQLModel, table=True):
     """Training episodes of a task in a round."""
 
     __tablename__ = "task_tally"
-    __table_args__ = {"sqlite_with_rowid": False}
+    __table_args__ = _BY_KEY
 
     round_number: int = Field(primary_key=True)
     task_id: str = Field(primary_key=True)
     episodes: int
 
 
-class ComplianceTally(SQLModel, table=True):
+class ComplianceTally(_OfPlace, table=True):
     """Served rules by what was found about them."""
 
     __tablename__ = "compliance_tally"
-    __table_args__ = {"sqlite_with_rowid": False}
+    __table_args__ = _BY_KEY
 
-    environment: str = Field(primary_key=True)
-    round_number: int = Field(primary_key=True)
-    split: str = Field(primary_key=True)
-    arm: str = Field(primary_key=True)
     compliance: str = Field(primary_key=True)
     uses: int
 
@@ -94,7 +94,7 @@ class RuleTally(SQLModel, table=True):
     __tablename__ = "rule_tally"
     __table_args__ = (
         Index("ix_rule_tally_round", "round_number", "arm", "rule_id"),
-        {"sqlite_with_rowid": False},
+        _BY_KEY,
     )
 
     rule_id: str = Field(primary_key=True)
@@ -124,7 +124,7 @@ class LedgerTally(SQLModel, table=True):
     """Attempts of model calls."""
 
     __tablename__ = "ledger_tally"
-    __table_args__ = {"sqlite_with_rowid": False}
+    __table_args__ = _BY_KEY
 
     day: str = Field(primary_key=True, description="UTC date, YYYY-MM-DD.")
     purpose: str = Field(primary_key=True)
@@ -147,7 +147,7 @@ class EventTally(SQLModel, table=True):
     """Events of rules by what they changed."""
 
     __tablename__ = "event_tally"
-    __table_args__ = {"sqlite_with_rowid": False}
+    __table_args__ = _BY_KEY
 
     round_number: int = Field(primary_key=True)
     kind: str = Field(primary_key=True)

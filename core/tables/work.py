@@ -96,6 +96,10 @@ class Episode(SQLModel, table=True):
     reflected_round: int | None = Field(default=None, description="Round whose reflection had it at hand.")
 
 
+JUDGED = ("complied", "violated")
+"""Verdicts that make up the denominator of compliance; pairs to which a rule did not apply are kept apart."""
+
+
 class RuleUse(SQLModel, table=True):
     """What became of one retrieved rule in one episode's prompt. Unique, so it is counted once."""
 

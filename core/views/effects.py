@@ -13,7 +13,7 @@ from sqlmodel import Session, col
 from core.effects import Effect, Sums, effect
 from core.i18n import TOO_FEW
 from core.statistics import Interval
-from core.tables import Episode, Rule, RuleTally, RuleUse
+from core.tables import JUDGED, Episode, Rule, RuleTally, RuleUse
 from core.views.health import METRICS
 from core.views.raw_figures import raw_figures
 
@@ -148,7 +148,7 @@ def _parts(metric: str, totals: Subquery) -> tuple[ColumnElement[Any], ColumnEle
         return 1.0 * col(Episode.tool_errors), 1.0 * col(Episode.tool_calls)
     own, verdict = col(RuleUse.disposition) == "served", col(RuleUse.compliance)
     complied = case((own & (verdict == "complied"), 1.0), else_=0.0)
-    judged = case((own & verdict.in_(("complied", "violated")), 1.0), else_=0.0)
+    judged = case((own & verdict.in_(JUDGED), 1.0), else_=0.0)
     return totals.c.complied - complied, totals.c.judged - judged
 
 
@@ -160,7 +160,7 @@ def _compliance_totals(rule_ids: list[str]) -> Subquery:
         select(
             col(RuleUse.episode_id).label("episode_id"),
             func.sum(case((verdict == "complied", 1.0), else_=0.0)).label("complied"),
-            func.sum(case((verdict.in_(("complied", "violated")), 1.0), else_=0.0)).label("judged"),
+            func.sum(case((verdict.in_(JUDGED), 1.0), else_=0.0)).label("judged"),
         )
         .where(col(RuleUse.disposition) == "served", col(RuleUse.episode_id).in_(concerned))
         .group_by(col(RuleUse.episode_id))

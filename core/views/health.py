@@ -14,7 +14,7 @@ from sqlmodel import Session, col
 
 from core.ids import derive_seed
 from core.statistics import Interval, bootstrap_mean_of_counts, wilson
-from core.tables import ComplianceTally, EpisodeTally, Round, TurnsTally
+from core.tables import JUDGED, ComplianceTally, EpisodeTally, Round, TurnsTally
 from core.tables.tallies import OUTSIDE
 
 METRICS = ("success_rate", "mean_turns", "tool_error_rate", "compliance_rate")
@@ -164,10 +164,7 @@ def _intervals(session: Session, environment: str | None) -> Iterator[tuple[_Pla
     for at, counts in _turn_counts(session, environment).items():
         yield at, "mean_turns", bootstrap_mean_of_counts(counts, seed=derive_seed("mean_turns", *at))
     verdict = col(ComplianceTally.compliance)
-    judged = [
-        _sum_if(ComplianceTally.uses, condition)
-        for condition in (verdict == "complied", verdict.in_(("complied", "violated")))
-    ]
+    judged = [_sum_if(ComplianceTally.uses, condition) for condition in (verdict == "complied", verdict.in_(JUDGED))]
     for *place, followed, pairs in session.execute(_by_place(ComplianceTally, judged, environment)):
         yield _place(place), "compliance_rate", wilson(int(followed), int(pairs))
 

@@ -11,7 +11,7 @@ from sqlalchemy import String, case, cast, func, select
 from sqlmodel import Session, col
 
 from core.attribution import Attribution, Episodes, attribute
-from core.tables import Episode, LedgerEntry, Reflection, Round, Rule, RuleEvent, RuleUse, TypeTally
+from core.tables import JUDGED, Episode, LedgerEntry, Reflection, Round, Rule, RuleEvent, RuleUse, TypeTally
 
 AROUND = 2
 """Rounds before and after a change whose episodes help to tell what its rules do."""
@@ -230,7 +230,7 @@ def _judged(session: Session, rounds: Sequence[int]) -> dict[str, tuple[int, int
             col(Episode.round_number).in_(rounds),
             col(Episode.arm) == "learn",
             col(RuleUse.disposition) == "served",
-            verdict.in_(("complied", "violated")),
+            verdict.in_(JUDGED),
         )
         .group_by(col(RuleUse.episode_id))
     )

@@ -8,7 +8,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from core.statistics import EMPTY, Interval, wilson
-from core.tables import ComplianceTally, Episode, EpisodeTally, Rule, RuleTally, RuleUse, TurnsTally
+from core.tables import JUDGED, ComplianceTally, Episode, EpisodeTally, Rule, RuleTally, RuleUse, TurnsTally
 from core.views.health import METRICS
 
 
@@ -51,8 +51,7 @@ def _everywhere(session: Session, domain: str) -> list[int]:
     )
     (turns,) = _figures(session, paced, domain, col(paced.turns) * col(paced.episodes))
     complied, pairs = (
-        case((condition, judged.uses), else_=0)
-        for condition in (verdict == "complied", verdict.in_(("complied", "violated")))
+        case((condition, judged.uses), else_=0) for condition in (verdict == "complied", verdict.in_(JUDGED))
     )
     return [episodes, passes, turns, errors, calls, *_figures(session, judged, domain, complied, pairs)]
 
@@ -71,7 +70,7 @@ def _others_judged(session: Session, rule: Rule) -> tuple[int, int]:
             col(own.rule_id) == rule.id,
             col(own.disposition) == "served",
             col(other.disposition) == "served",
-            verdict.in_(("complied", "violated")),
+            verdict.in_(JUDGED),
             learned,
         )
     )

@@ -7,7 +7,7 @@ from sqlmodel import col
 
 from core.i18n import mark
 from core.settings import RetrievalSettings
-from core.tables import ComplianceTally, Episode, RuleUse
+from core.tables import JUDGED, ComplianceTally, Episode, RuleUse
 from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
 from core.views.diagnostics.window import Passes, Window
 
@@ -59,7 +59,7 @@ def _judged(window: Window) -> Passes:
         .where(
             col(ComplianceTally.round_number).in_(window.newest()),
             col(ComplianceTally.environment) == window.domain,
-            verdict.in_(("complied", "violated")),
+            verdict.in_(JUDGED),
         )
         .group_by(verdict)
     )
@@ -83,7 +83,7 @@ def _by_place(window: Window) -> dict[str, Passes]:
     rows = window.session.execute(
         select(*place, func.count())
         .join(sizes, sizes.c.episode_id == col(RuleUse.episode_id))
-        .where(col(RuleUse.disposition) == "served", col(RuleUse.compliance).in_(("complied", "violated")))
+        .where(col(RuleUse.disposition) == "served", col(RuleUse.compliance).in_(JUDGED))
         .group_by(*place)
     )
     doubled = window.rounds[-1].settings.get("retrieval", {}).get("doubled", 0) if window.rounds else 0
