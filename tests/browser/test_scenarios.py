@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PAGES = ("", "review", "library", "episodes", "loop")
 _ROUND_MS = 300_000
 """Far more than a round takes, since other tests run at the same time."""
+_MOST_ROUNDS = 4
 
 
 def heading(tab: Page, text: str) -> Locator:
@@ -71,10 +72,7 @@ def test_from_a_cold_start_an_approved_rule_turns_up_in_a_served_prompt(fresh_pr
 
     _pause(fresh_product, tab)
     rule = _approve_the_first_rule(fresh_product, tab)
-    served_before = _served(fresh_product, rule)
-    _run_one_round(fresh_product, tab)
-
-    episode_id = sorted(_served(fresh_product, rule) - served_before)[0]
+    episode_id = _run_rounds_until_served(fresh_product, tab, rule)
     tab.goto(f"{fresh_product.url}/episodes?lang=en&episode={episode_id}")
     expect(tab.get_by_role("heading", name="Rules in its prompt")).to_be_visible()
     expect(tab.get_by_role("link", name=rule.name).first).to_be_visible()
@@ -100,6 +98,20 @@ def _approve_the_first_rule(product: Running, tab: Page) -> Rule:
     expect(tab.get_by_text("Approved and active:")).to_be_visible()
     with product.database() as database, database.read() as session:
         return session.exec(select(Rule).where(Rule.approved_by == "local")).one()
+
+
+def _run_rounds_until_served(product: Running, tab: Page, rule: Rule) -> str:
+    """An episode begun after the approval whose prompt carried the rule.
+
+    Which tasks a small round draws, and where the pause cut the one before, is not in the test's hand: in some rounds
+    no task asks for the rule.
+    """
+    served_before = _served(product, rule)
+    for _ in range(_MOST_ROUNDS):
+        _run_one_round(product, tab)
+        if served := _served(product, rule) - served_before:
+            return min(served)
+    pytest.fail(f"no prompt of {_MOST_ROUNDS} rounds carried the approved rule {rule.name}")
 
 
 def _run_one_round(product: Running, tab: Page) -> None:
