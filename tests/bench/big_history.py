@@ -9,17 +9,18 @@ import argparse
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
 
-import streamlit as st
 from sqlmodel import Session
 from streamlit.testing.v1 import AppTest
 
 from core.db import Database, open_database
+from tests.bench.apart import apart
 from tests.bench.history_rows import history
 from tests.bench.machine import machine
 from tests.learning.rows import a_use, an_episode
@@ -44,7 +45,7 @@ def main() -> None:
         start = perf_counter()
         urls.append(history(options.folder / f"{size}.db", size))
         print(f"{size:>9,} episodes: {perf_counter() - start:.0f} s to make or find")
-    small, large = (dict(_pages(url, options.pages)) for url in urls)
+    small, large = (apart(partial(_pages, options.pages), url) for url in urls)
     print(f"{'processor, median of ' + str(TIMES):24}{SIZES[0]:>10,}{SIZES[1]:>12,} episodes   times   by the clock")
     for page in options.pages:
         (few, _), (many, clock) = small[page], large[page]
@@ -52,17 +53,18 @@ def main() -> None:
     print(f"an episode with {USES} rule uses: {_inserted(options.folder / f'{SIZES[0]}.db')}")
 
 
-def _pages(url: str, pages: list[str]) -> Iterator[tuple[str, tuple[float, float]]]:
+def _pages(pages: list[str], url: str) -> dict[str, tuple[float, float]]:
     os.environ["DATABASE_URL"] = url
-    st.cache_resource.clear()
+    taken = {}
     for page in pages:
         at = AppTest.from_file(SHELL, default_timeout=300)
         at.query_params["lang"] = "en"
         at.switch_page(f"{page}.py")
         at.run()
-        yield page, _median(at.run)
+        taken[page] = _median(at.run)
         if at.exception or at.error:
             raise RuntimeError(f"{page} failed: {[one.value for one in (*at.exception, *at.error)]}")
+    return taken
 
 
 def _median(work: Callable[[], object]) -> tuple[float, float]:

@@ -8,16 +8,18 @@ does not change.
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import process_time
 
 import numpy as np
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.clock import utc_now
 from core.db import open_database
+from tests.bench.apart import apart
 from tests.bench.big_library import fill
 from tests.bench.machine import machine
 
@@ -29,31 +31,36 @@ TIMES = 15
 def main() -> None:
     """Print the figures."""
     print(machine())
-    found = {}
-    for rules, waiting, events in SIZES:
-        with tempfile.TemporaryDirectory() as folder:
-            url = f"sqlite:///{folder}/bench.db"
-            database = open_database(url)
-            fill(
-                database,
-                rules=rules,
-                waiting=waiting,
-                events=events,
-                conflicts=rules // 50,
-                entries=1_000,
-                vectors=True,
-                now=utc_now(),
-            )
-            database.close()
-            found[rules] = _figures(url)
-    for name in found[SIZES[0][0]]:
-        small, large = (found[size[0]][name] for size in SIZES)
-        print(f"{name:24} {small:7.0f} ms with 100 rules, {large:7.0f} ms with 10,000; {large / small:.2f} times")
+    small, large = (_measure(size) for size in SIZES)
+    for name in small:
+        few, many = small[name], large[name]
+        print(f"{name:24} {few:7.0f} ms with 100 rules, {many:7.0f} ms with 10,000; {many / few:.2f} times")
+
+
+def _measure(size: tuple[int, int, int]) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/bench.db"
+        apart(partial(_fill, url), size)
+        return apart(_figures, url)
+
+
+def _fill(url: str, size: tuple[int, int, int]) -> None:
+    rules, waiting, events = size
+    with closing(open_database(url)) as database:
+        fill(
+            database,
+            rules=rules,
+            waiting=waiting,
+            events=events,
+            conflicts=rules // 50,
+            entries=1_000,
+            vectors=True,
+            now=utc_now(),
+        )
 
 
 def _figures(url: str) -> dict[str, float]:
     os.environ["DATABASE_URL"] = url
-    st.cache_resource.clear()
     at = AppTest.from_file(SHELL, default_timeout=120)
     at.query_params["lang"] = "en"
     at.run()
