@@ -100,10 +100,10 @@ def attribute(episodes: Episodes, suspects: Sequence[str]) -> Attribution | None
     groups = _inseparable({rule: column for rule, column in episodes.carried.items() if column[counted].any()})
     kinds = sorted(set(episodes.kinds))
     told = np.array(episodes.kinds)
-    columns = [(told == one).astype(float) for one in kinds]
-    columns += [np.logical_or.reduce([episodes.carried[rule] for rule in group]).astype(float) for group in groups]
-    columns.append((episodes.side > 0).astype(float))
-    design = np.column_stack(columns)
+    columns = [told == one for one in kinds]
+    columns += [np.logical_or.reduce([episodes.carried[rule] for rule in group]) for group in groups]
+    columns.append(episodes.side > 0)
+    design = np.array(columns, dtype=float).T
     fitted = _fit(design[counted], episodes.outcome[counted], episodes.weight[counted], len(kinds))
     if fitted is None:
         return None
@@ -141,18 +141,15 @@ def _inseparable(carried: Mapping[str, np.ndarray]) -> list[tuple[str, ...]]:
     """Group rules that stand in the same prompts nearly always; each group in the order of the rules."""
     if not carried:
         return []
-    rules, columns = list(carried), np.column_stack(list(carried.values())).astype(float)
-    both = columns.T @ columns
+    rules, rows = list(carried), np.array(list(carried.values()), dtype=np.float32)  # counts stay exact
+    both = rows @ rows.T
     either = np.add.outer(both.diagonal(), both.diagonal()) - both
     together = (both >= _TOGETHER * either) & (either - both < _APART)
-    groups: list[list[int]] = []
+    groups: dict[int, list[int]] = {}
     for rule in range(len(rules)):
-        home = next((group for group in groups if together[group[0], rule]), None)
-        if home is None:
-            groups.append([rule])
-        else:
-            home.append(rule)
-    return [tuple(rules[rule] for rule in group) for group in groups]
+        home = next((first for first in np.flatnonzero(together[:rule, rule]).tolist() if first in groups), rule)
+        groups.setdefault(home, []).append(rule)
+    return [tuple(rules[rule] for rule in group) for group in groups.values()]
 
 
 def _fit(
