@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
@@ -10,9 +10,13 @@ from typing import Any
 from sqlmodel import Session, col, func, select
 
 from core.clock import Clock
-from core.tables import AuditEntry, AuditHead
+from core.i18n import mark
+from core.tables import AuditEntry, AuditHead, AuditObject
 
 _HEAD = "audit"
+_BATCH = 1000
+_ID = col(AuditEntry.id)
+_CHANGED = mark("This entry was changed after it was written.")
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,14 @@ class BrokenLink:
 
     entry_id: int | None
     problem: str
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Where the trail ends: how many entries it has, and the digest of the last one, which covers them all."""
+
+    entries: int
+    digest: str
 
 
 def next_entry_id(session: Session) -> int:
@@ -72,6 +84,8 @@ def record_action(  # noqa: PLR0913
     session.add(entry)
     session.add(head)
     session.flush()
+    session.add_all(_touched(entry))
+    session.flush()
 
 
 def entry_digest(entry: AuditEntry) -> str:
@@ -91,18 +105,66 @@ def entry_digest(entry: AuditEntry) -> str:
 
 
 def first_broken_link(session: Session) -> BrokenLink | None:
-    """Check every entry and the end of the trail; None if all is as it was written."""
+    """Check every entry and the end of the trail; None if all is as it was written.
+
+    Whoever can rewrite the whole database can also rewrite the whole trail: note its fingerprint down elsewhere.
+    """
     previous, count, with_changes = "", 0, False
-    query = select(AuditEntry).order_by(col(AuditEntry.id)).execution_options(yield_per=1000)
-    for entry in session.exec(query):
+    for entry in _entries(session):
+        if isinstance(entry, BrokenLink):
+            return entry
         if entry.previous_digest != previous:
-            return BrokenLink(entry.id, "An entry before this one was removed, added or changed.")
+            return BrokenLink(entry.id, mark("An entry before this one was removed, added or changed."))
         # Dropping ``changes`` would turn a new entry into one of the older form, which covers less.
-        if entry.digest != entry_digest(entry) or (with_changes and entry.changes is None):
-            return BrokenLink(entry.id, "This entry was changed after it was written.")
+        if not _is_intact(entry) or (with_changes and entry.changes is None):
+            return BrokenLink(entry.id, _CHANGED)
         previous, count, with_changes = entry.digest, count + 1, with_changes or entry.changes is not None
-        session.expunge(entry)
-    head = session.get(AuditHead, _HEAD) or AuditHead(name=_HEAD)
-    if (head.entries, head.digest) != (count, previous):
-        return BrokenLink(None, "Entries are missing at the end of the trail, or its end mark was changed.")
+    if fingerprint(session) != Fingerprint(count, previous):
+        return BrokenLink(None, mark("Entries are missing at the end of the trail, or its end mark was changed."))
     return None
+
+
+def fingerprint(session: Session) -> Fingerprint:
+    """Return where the trail ends."""
+    head = session.get(AuditHead, _HEAD) or AuditHead(name=_HEAD)
+    return Fingerprint(head.entries, head.digest)
+
+
+def _entries(session: Session) -> Iterator[AuditEntry | BrokenLink]:
+    """Read the trail in order, some entries at a time; one that cannot even be read is the first broken link."""
+    ids: Sequence[int | None] = ()
+    while True:
+        later = [ids[-1] < _ID] if ids else []
+        ids = session.exec(select(AuditEntry.id).where(*later).order_by(_ID).limit(_BATCH)).all()
+        if not ids:
+            return
+        query = select(AuditEntry).where(_ID.between(ids[0], ids[-1])).order_by(_ID)
+        try:
+            batch = session.exec(query).all()
+        except (ValueError, TypeError):
+            yield from _one_by_one(session, ids)
+            return
+        yield from batch
+        session.expunge_all()
+
+
+def _one_by_one(session: Session, ids: Sequence[int | None]) -> Iterator[AuditEntry | BrokenLink]:
+    for entry_id in ids:
+        try:
+            yield session.get_one(AuditEntry, entry_id)
+        except (ValueError, TypeError):
+            yield BrokenLink(entry_id, _CHANGED)
+
+
+def _is_intact(entry: AuditEntry) -> bool:
+    try:
+        return entry.digest == entry_digest(entry)
+    except (AttributeError, TypeError):  # a column holds what no entry ever held, such as bytes or no moment
+        return False
+
+
+def _touched(entry: AuditEntry) -> list[AuditObject]:
+    """Return what an entry is to be found by."""
+    found = {(entry.object_id, entry.object_kind)}
+    found |= {(str(change["key"]), str(change["table"])) for change in entry.changes or []}
+    return [AuditObject(object_id=key, kind=kind, entry_id=entry.id or 0) for key, kind in sorted(found)]

@@ -6,6 +6,7 @@ from typing import Any
 from sqlmodel import Session, select
 
 from core.clock import Clock
+from core.errors import UserError
 from core.settings import Settings, with_overrides
 from core.tables import LoopControl, SettingOverride
 
@@ -26,6 +27,14 @@ def current_settings(session: Session, settings: Settings, pinned: frozenset[str
     rows = session.exec(select(SettingOverride)).all()
     overrides: dict[str, Any] = {row.name: row.value for row in rows if row.name not in pinned}
     return with_overrides(settings, overrides) if overrides else settings
+
+
+def usable_settings(session: Session, settings: Settings) -> Settings:
+    """Return the settings in force; those of the start if a stored change does not fit any more (Loop says so)."""
+    try:
+        return current_settings(session, settings)
+    except UserError:
+        return settings
 
 
 def read_control(session: Session) -> LoopControl | None:

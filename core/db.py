@@ -21,7 +21,7 @@ _BUSY_TIMEOUT_MS = 30_000
 
 
 class Database:
-    """An engine with two kinds of short session: ``read()`` and ``write()``.
+    """An engine with short sessions: ``read()``, ``write()``, and ``rehearsal()`` for a write that is not kept.
 
     Share the Database between threads, never a session.
     """
@@ -46,6 +46,13 @@ class Database:
             session.connection(execution_options={"write": True})
             yield session
             session.commit()
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[Session]:
+        """Give a session like that of ``write()`` whose changes are all thrown away: to see what would happen."""
+        with Session(self.engine, expire_on_commit=False) as session:
+            session.connection(execution_options={"write": True})
+            yield session
 
     def close(self) -> None:
         """Close all connections."""
@@ -97,6 +104,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor = connection.cursor()
     for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "foreign_keys=ON", "synchronous=NORMAL"):
         cursor.execute(f"PRAGMA {pragma}")
+    cursor.execute("PRAGMA recursive_triggers=ON")  # without it, rows that a REPLACE puts out are never counted off
     _use_wal(cursor)
     cursor.close()
 
@@ -124,7 +132,7 @@ def _begin_sqlite(connection: Connection) -> None:
 def _migrate(engine: Engine) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    with engine.connect().execution_options(write=True) as connection:
+    # One transaction round all steps: alembic would commit each, and another process could come in between.
+    with engine.connect().execution_options(write=True) as connection, connection.begin():
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
-        connection.commit()

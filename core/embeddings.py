@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
+from threadpoolctl import threadpool_limits
 
 from core.calibration import Calibration, Thresholds, calibrate, stored_thresholds
 from core.db import Database
@@ -50,6 +51,7 @@ class Embedder:
         *,
         memory_entries: int = _MEMORY_ENTRIES,
     ) -> None:
+        _limit_blas()
         self.model = settings.model
         self._database = database
         self._memory: OrderedDict[str, np.ndarray] = OrderedDict()
@@ -89,6 +91,14 @@ class Embedder:
         if not texts:
             return np.empty((0, 0), dtype=np.float32)
         return np.stack([found[key] for key in hashes])
+
+    def stored(self, texts: Sequence[str], kind: Kind = COMPARISON) -> dict[str, np.ndarray]:
+        """Return the vectors of the texts that were encoded before; the model is not loaded for the others."""
+        hashes = {_text_hash(kind, text): text for text in texts}
+        found = self._from_memory(hashes)
+        stored = self._from_database([key for key in hashes if key not in found])
+        self._remember(stored)
+        return {hashes[key]: vector for key, vector in (found | stored).items()}
 
     def thresholds(self) -> Thresholds:
         """Return the model's cosine thresholds: stored ones, or measured on first use.
@@ -149,6 +159,16 @@ class Embedder:
             clean = [text.replace("\0", " ").encode("utf-8", "replace").decode() for text in texts]
             vectors = np.asarray(encode(clean, show_progress_bar=False, normalize_embeddings=True))
         return vectors.astype(np.float32)
+
+
+def _limit_blas() -> None:
+    """Let numpy compute products of vectors in one thread, in the whole process.
+
+    So a cosine has the same bits however many cores there are, and a threshold decides alike everywhere. It costs
+    nothing: products here are small, and more threads wait for each other longer than they compute. The packaged
+    encoder does not use BLAS.
+    """
+    threadpool_limits(1, user_api="blas")
 
 
 def _text_hash(kind: Kind, text: str) -> str:

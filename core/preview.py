@@ -12,7 +12,7 @@ from core.learning.round import standing_library
 from core.rules.prompt import Prompt, assemble, rule_budget
 from core.rules.retrieval import Hit, LeftOut
 from core.rules.wording import rule_text
-from core.settings import Settings
+from core.settings import RetrievalSettings, Settings
 from core.text import estimate_tokens
 
 
@@ -26,7 +26,7 @@ class PreviewRow:
         state: candidate, active or probation.
         text: as the prompt carries it.
         fate: served, trimmed (by the token budget), rank, candidates (too many of them), mutex (in conflict with
-            one that is served or live) or exclusion.
+            one that is served or live), priority (one that goes before it is served) or exclusion.
         position: place among the rules of the prompt, from 1; None if it is not in it.
         score: what it was ranked by, in [0, 1].
         semantic: nearness in meaning, in [0, 1]; None, as below, for rules that were not retrieved.
@@ -72,7 +72,7 @@ class Previewer:
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._database = database
-        self._embedder = Embedder(settings.embedding, database)
+        self.embedder = Embedder(settings.embedding, database)
 
     def preview(self, settings: Settings, domain: str, query: str) -> PromptPreview:
         """Return the prompt for a typed task, with the library and the settings as they are now.
@@ -85,11 +85,9 @@ class Previewer:
         if not query.strip():
             raise UserError("Type a task first: the preview shows the prompt it would get.")
         with self._database.read() as session:
-            library = standing_library(session, settings, domain, self._embedder)
+            library = standing_library(session, settings, domain, self.embedder)
         retrieval = library.retrieve(query)
-        stable, limits = _stable(settings, domain), settings.retrieval
-        if not stable:
-            limits = limits.model_copy(update={"max_share": 1.0})  # a share of an unknown prompt cannot be told
+        stable, limits = stable_prompt(settings, domain)
         prompt = assemble(stable, retrieval.hits, limits)
         return PromptPreview(
             text=prompt.text,
@@ -100,13 +98,16 @@ class Previewer:
         )
 
 
-def _stable(settings: Settings, domain: str) -> str:
-    """Return the part all tasks share; '' for episodes that other agents recorded, whose prompts are their own."""
-    name = settings.environment.name
-    if name.startswith("recorded:"):
-        return ""
-    environment = environment_factory(name)()
-    return stable_part(environment, settings.action_mode) if environment.name == domain else ""
+def stable_prompt(settings: Settings, domain: str) -> tuple[str, RetrievalSettings]:
+    """Return the part of a prompt that all tasks share, and the limits for rules behind it.
+
+    It is '' for episodes that other agents recorded, whose prompts are their own.
+    """
+    name, limits = settings.environment.name, settings.retrieval
+    environment = None if name.startswith("recorded:") else environment_factory(name)()
+    if environment is None or environment.name != domain:
+        return "", limits.model_copy(update={"max_share": 1.0})  # a share of an unknown prompt cannot be told
+    return stable_part(environment, settings.action_mode), limits
 
 
 def _retrieved(prompt: Prompt) -> Iterator[PreviewRow]:

@@ -35,7 +35,12 @@ class ModelSettings(_Group):
     json_schema: bool = Field(
         True, description="Endpoint honours response_format json_schema; off: the schema goes into the prompt."
     )
-    timeout_s: float = Field(60, gt=0, le=600, description="Seconds before one attempt is given up.")
+    stream: bool = Field(
+        False, description="Take answers as a stream, for endpoints that give no others or cut long silences off."
+    )
+    timeout_s: float = Field(
+        60, gt=0, le=600, description="Seconds before one attempt is given up; in a stream, seconds of silence."
+    )
     attempts: int = Field(5, ge=1, le=10, description="Attempts per request; each one is a ledger row.")
     backoff_initial_s: float = Field(0.5, ge=0, le=60, description="First wait between attempts, seconds.")
     backoff_max_s: float = Field(20, ge=0, le=600, description="Longest wait between attempts, seconds.")
@@ -53,6 +58,7 @@ class SimulationSettings(_Group):
     follow_ends: float = Field(0.9, ge=0, le=1, description="Chance to follow a rule at the prompt's ends.")
     follow_middle: float = Field(0.6, ge=0, le=1, description="Chance to follow a rule in the middle.")
     comfortable_rules: int = Field(12, ge=1, description="Rules in a prompt before following gets harder.")
+    mix_up_rate: float = Field(0.04, ge=0, le=0.8, description="Share of its lessons that are the wrong way round.")
     malformed_rate: float = Field(0.02, ge=0, le=1, description="Share of structured answers cut off.")
     rate_limit_rate: float = Field(0.01, ge=0, le=1, description="Share of attempts answered with 429.")
     timeout_rate: float = Field(0.005, ge=0, le=1, description="Share of attempts that time out.")
@@ -196,11 +202,33 @@ class GateSettings(_Group):
     patience: int = Field(5, ge=1, description="Rounds without a better held-out score before the loop rests.")
 
 
+class ReviewSettings(_Group):
+    """How people share the work of review (design section 12)."""
+
+    claim_minutes: float = Field(
+        10, gt=0, le=1440, description="Minutes for which an item is kept for whoever has it before them."
+    )
+    second_opinion: str = Field(
+        "", description="Domains whose rules need several approvals, separated by commas; * for all."
+    )
+    approvals: int = Field(2, ge=2, le=10, description="Approvals, each by another person, that such a rule needs.")
+
+    def approvals_for(self, domain: str) -> int:
+        """Return how many people have to approve a rule of this domain."""
+        named = {one.strip() for one in self.second_opinion.split(",")} - {""}
+        return self.approvals if named & {domain, "*"} else 1
+
+
 class BudgetSettings(_Group):
     """Spend limits, USD (design section 8)."""
 
     per_day_usd: float | None = Field(10.0, ge=0, description="Hard limit per UTC day; none: no limit.")
     total_usd: float | None = Field(100.0, ge=0, description="Hard limit in total; none: no limit.")
+    soft_share: float = Field(0.8, ge=0, le=1, description="Share of a hard limit from which on pages warn.")
+    round_act_usd: float | None = Field(None, ge=0, description="Planned USD a round for acting; none: no plan.")
+    round_digest_usd: float | None = Field(None, ge=0, description="Planned USD a round for digests; none: no plan.")
+    round_reflect_usd: float | None = Field(None, ge=0, description="Planned USD a round to reflect; none: no plan.")
+    round_judge_usd: float | None = Field(None, ge=0, description="Planned USD a round for judging; none: no plan.")
 
 
 class LoopSettings(_Group):
@@ -213,6 +241,22 @@ class LoopSettings(_Group):
     lease_ttl_s: float = Field(15, gt=1, description="Seconds without heartbeat before a lease is void.")
     idle_s: float = Field(1, gt=0, description="Seconds between looks for work.")
     seed: int = Field(1, ge=0, description="Seed of task sampling, rollouts and hold-outs.")
+
+
+class AccessSettings(_Group):
+    """People and their accounts (design section 12)."""
+
+    first_admin: str | None = Field(
+        None, description="E-mail address of the administrator who is created when sign-in is on and there is none."
+    )
+
+
+class MetricsSettings(_Group):
+    """Figures for Prometheus at ``/api/metrics`` (design section 12)."""
+
+    key: SecretStr | None = Field(
+        None, min_length=16, description="Key that a scraper sends as bearer token; none: the address is not served."
+    )
 
 
 class Settings(BaseSettings):
@@ -250,8 +294,11 @@ class Settings(BaseSettings):
     round: RoundSettings = RoundSettings()
     policy: PolicySettings = PolicySettings()
     gate: GateSettings = GateSettings()
+    review: ReviewSettings = ReviewSettings()
     budget: BudgetSettings = BudgetSettings()
     loop: LoopSettings = LoopSettings()
+    access: AccessSettings = AccessSettings()
+    metrics: MetricsSettings = MetricsSettings()
 
     @property
     def simulated(self) -> bool:
@@ -280,7 +327,7 @@ def _check_together(settings: Settings) -> None:
         raise ValueError("digest.min_tokens must be below digest.max_tokens")
 
 
-ADJUSTABLE = ("agent", "rules", "lifecycle", "utility", "retrieval", "round", "gate", "budget")
+ADJUSTABLE = ("agent", "rules", "lifecycle", "utility", "retrieval", "round", "gate", "review", "budget")
 """Groups that a person may change while the product runs; the rest needs a restart."""
 
 

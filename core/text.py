@@ -9,6 +9,7 @@ _CJK = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff"
 _UNIT = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:['’.-][^\W_{_CJK}]+)*")
 _CJK_RUN = re.compile(rf"[{_CJK}]+")
 _TOKEN_PIECE = re.compile(rf"[{_CJK}]|[^\W{_CJK}]+|[^\w\s]")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _HIDDEN_CATEGORIES = {"Cf", "Cc", "Co", "Cn"}
 # Letters and marks by category that leave a blank or nothing: fillers, an empty Braille cell, a joiner, and the
 # variation selectors, of which whole messages can be made.
@@ -67,3 +68,8 @@ def clip(text: str, limit: int) -> str:
     """Shorten to at most ``limit`` characters on one line, marking the cut with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: max(0, limit - 1)].rstrip() + "…"
+
+
+def for_spreadsheet(text: str) -> str:
+    """Write a cell so that a spreadsheet takes it for text, never for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text

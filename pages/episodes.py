@@ -13,6 +13,7 @@ from core.views.episodes import (
     episodes,
 )
 from core.views.paging import Page
+from pages.address import choice
 from pages.context import Context, context, translator
 from pages.episode_reader import show_episode
 from pages.labels import ARMS as ARM_NAMES
@@ -22,6 +23,7 @@ from pages.widgets import badge, pager, plain
 
 _ROWS = 10
 _EVERY = ""
+_PAGE = "episodes_page"
 
 
 def _open(episode_id: str) -> None:
@@ -33,8 +35,7 @@ def _close() -> None:
 
 
 def _choice(name: str, key: str, options: dict[str, str]) -> str | None:
-    chosen = st.selectbox(name, list(options), format_func=options.__getitem__, key=key, persist_state="session")
-    return chosen or None
+    return choice(name, key, options, _PAGE) or None
 
 
 def _list(app: Context, t: Translator) -> None:
@@ -76,7 +77,7 @@ def _filtered(app: Context, t: Translator, choices: EpisodeChoices) -> Page[Epis
         total = episodes(
             session, environment=environment, arm=arm, grade=grade, round_number=round_number, limit=1
         ).total
-        offset = pager(t, total, _ROWS, "episodes_page")
+        offset = pager(t, total, _ROWS, _PAGE)
         return episodes(
             session,
             environment=environment,

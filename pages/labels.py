@@ -22,9 +22,11 @@ ARMS = {
     "learn": mark("Training"),
     "external": mark("From outside"),
     "before": mark("Library before the round"),
-    "after": mark("With library"),
-    "repeat": mark("Same library again"),
+    "after": mark("Library after the round"),
+    "second": mark("Library after the round, blamed changes dropped"),
+    "repeat": mark("Library before the round, again"),
     "empty": mark("Empty library"),
+    "empty_repeat": mark("Empty library, again"),
     "random": mark("Random rules"),
 }
 VERDICTS = {
@@ -74,8 +76,10 @@ ACTIVITIES = {
     "learn": mark("Rolling out training tasks"),
     "before": mark("Testing the library before the round"),
     "after": mark("Testing the changed library"),
+    "second": mark("Testing once more without the blamed changes"),
     "repeat": mark("Measuring the noise floor"),
     "empty": mark("Testing the empty library"),
+    "empty_repeat": mark("Measuring the noise floor of the empty library"),
     "random": mark("Testing random rules"),
     "planned": mark("Choosing tasks"),
     "rolled_out": mark("Rolling out tasks"),
@@ -118,18 +122,23 @@ EVENTS = {
     "voted": mark("Voted on"),
     "verified": mark("Verified"),
     "person": mark("Decided by a person"),
+    "policy": mark("Refused by a policy"),
     "quarantined": mark("Quarantined"),
     "harmful": mark("Harmful"),
     "unretrieved": mark("Never asked for"),
     "trimmed": mark("Trimmed by the token budget"),
     "lost_conflict": mark("The other side of a conflict was kept"),
     "recovered": mark("Recovered"),
+    "reentered": mark("Came back from the archive"),
     "no_recovery": mark("On probation for too long"),
     "merged": mark("Merged"),
     "unmerged": mark("Merge taken back"),
     "pruned": mark("Pruned"),
     "gate": mark("Taken back after the held-out test"),
     "rewound": mark("Rewound"),
+    "undone": mark("Taken back"),
+    "pinned": mark("Pinned"),
+    "unpinned": mark("Pin taken away"),
 }
 DISPOSITIONS = {
     "served": mark("In the prompt"),
@@ -160,6 +169,33 @@ PURPOSES = {
     "reflect": mark("Reflection"),
     "judge": mark("Judging"),
 }
+OUTCOMES = {
+    "ok": mark("Answered"),
+    "valid": mark("Answered"),
+    "invalid": mark("Not of the shape asked for"),
+    "reask": mark("Answered when asked again"),
+    "repaired": mark("Answered, put right"),
+    "unusable": mark("Not usable"),
+    "empty": mark("Empty"),
+    "rate_limited": mark("Refused for the moment"),
+    "timeout": mark("No answer in time"),
+    "connection_error": mark("No connection"),
+    "server_error": mark("The endpoint broke down"),
+    "unauthorized": mark("Key refused"),
+    "bad_request": mark("Request refused"),
+}
+TROUBLES = {
+    "over_fitting": mark("Over-fitting: what is learned does not carry over"),
+    "prompt_limit": mark("The prompt keeps hitting its limit"),
+    "ignored_rules": mark("Rules are not followed"),
+    "empty_talk": mark("Reflection is empty talk"),
+    "over_plan": mark("Spend is over plan"),
+    "failing_type": mark("The same type keeps failing"),
+    "rules_fight": mark("Rules fight"),
+    "bloat": mark("Bloat: more rules, a smaller share that helps"),
+    "conflict_variance": mark("The same type goes well, then badly, then well"),
+    "ossification": mark("Ossification: no new rule gets shown"),
+}
 DIGEST_HEADINGS = {
     "TASK": mark("Task"),
     "OUTCOME": mark("Outcome"),
@@ -185,6 +221,7 @@ GROUPS = {
     "retrieval": mark("Retrieval"),
     "round": mark("Round"),
     "gate": mark("Gate"),
+    "review": mark("Review"),
     "budget": mark("Budget"),
 }
 DETECTORS = {
@@ -217,5 +254,6 @@ FATES = {
     "rank": mark("Others fit better"),
     "candidates": mark("Enough candidates are in it"),
     "mutex": mark("In conflict with a live or better fitting rule"),
+    "priority": mark("A rule that goes before it is in the prompt"),
     "exclusion": mark("Its exclusion holds for this task"),
 }

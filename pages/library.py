@@ -1,110 +1,83 @@
-"""Library: rules by state, search, and one rule's whole story (design section 12)."""
+"""Library: rules by state, search, one rule's whole story; writing, importing and rewinding (design section 12)."""
 
 import streamlit as st
 
-from core.i18n import Translator
-from core.views.effects import rule_effects
-from core.views.library import STATES, LibraryCounts, descendants, library_counts, rule_story, rules
-from pages.context import Context, context, translator
-from pages.labels import STATES as STATE_NAMES
-from pages.labels import label
+from core.i18n import Translator, mark
+from core.people.permissions import Action
+from core.views.library import library_counts
+from pages.context import Context, can, context, translator
+from pages.library_import import show_import
+from pages.library_list import show_list
+from pages.library_rewind import show_rewind
+from pages.library_write import show_new
 from pages.rule_story import show_story
-from pages.widgets import pager, plain, rule_badges, rule_figures, show_notice
+from pages.widgets import show_notice
 
-_ROWS = 10
-
-
-def _open(rule_id: str) -> None:
-    st.query_params["rule"] = rule_id
+_PARTS = {
+    "rules": (mark("Rules"), ":material/list:", None),
+    "write": (mark("Write a rule"), ":material/edit_note:", Action.CREATE),
+    "handbook": (mark("Import a handbook"), ":material/upload_file:", Action.IMPORT_HANDBOOK),
+    "rewind": (mark("Rewind"), ":material/history:", Action.REWIND),
+}
 
 
 def _close() -> None:
-    del st.query_params["rule"]
+    st.query_params.pop("rule", None)
 
 
-def _filters(t: Translator, counts: LibraryCounts) -> tuple[str | None, str | None, str]:
-    states = {state: f"{label(t, STATE_NAMES, state)} {t.number(counts.by_state[state])}" for state in STATES}
-    names = {"all": t("All {n}", n=t.number(sum(counts.by_state.values()))), **states}
-    state = st.segmented_control(
-        t("State"),
-        list(names),
-        format_func=names.__getitem__,
-        default="all",
+def _go() -> None:
+    st.query_params["library_part"] = st.session_state["library_part"]
+
+
+def _part(t: Translator) -> str:
+    allowed = [part for part, (_, _, action) in _PARTS.items() if action is None or can(action)]
+    if len(allowed) == 1:
+        return allowed[0]
+    given = st.query_params.get("library_part", "rules")
+    st.session_state["library_part"] = given if given in allowed else "rules"
+    part = st.segmented_control(
+        t("Part of the page"),
+        allowed,
+        format_func=lambda part: f"{_PARTS[part][1]} {t(_PARTS[part][0])}",
+        key="library_part",
         required=True,
-        key="library_state",
-        persist_state="session",
+        on_change=_go,
+        label_visibility="collapsed",
     )
-    left, right = st.columns([3, 1])
-    text = left.text_input(
-        t("Search"),
-        key="library_search",
-        placeholder=t("Words in a rule's name or text"),
-        icon=":material/search:",
-        live=True,
-        persist_state="session",
-    )
-    domains = {"": t("All domains"), **{domain: domain for domain in counts.by_domain if domain}}
-    domain = right.selectbox(
-        t("Domain"),
-        list(domains),
-        format_func=domains.__getitem__,
-        key="library_domain",
-        persist_state="session",
-    )
-    return (None if state == "all" else state), domain or None, text or ""
+    return part or "rules"
 
 
-def _list(app: Context, t: Translator) -> None:
+def _rules(app: Context, t: Translator) -> None:
     with app.database.read() as session:
         counts = library_counts(session)
-    if not sum(counts.by_state.values()):
-        st.info(
-            t("Rules are written by learning rounds. Start one on the page Loop; what it learns appears here."),
-            title=t("The library is empty"),
-            icon=":material/library_books:",
-        )
-        st.page_link("loop.py", label=t("Open Loop"), icon=":material/autorenew:", query_params={"lang": t.language})
+    if sum(counts.by_state.values()):
+        show_list(app, t, counts)
         return
-    state, domain, text = _filters(t, counts)
-    with app.database.read() as session:
-        found = rules(session, state=state, domain=domain, text=text, limit=1)
-        offset = pager(t, found.total, _ROWS, "library_page")
-        found = rules(session, state=state, domain=domain, text=text, limit=_ROWS, offset=offset)
-    if not found.items:
-        st.info(t("No rule fits. Use fewer words, or another state."), icon=":material/search_off:")
-    for row in found.items:
-        with st.container(border=True):
-            rule_badges(t, row)
-            st.markdown(f"**{plain(row.name)}**")
-            st.text(row.text)
-            st.caption(rule_figures(t, row))
-            st.button(
-                t("History and evidence"),
-                icon=":material/history:",
-                key=f"library_open_{row.id}",
-                on_click=_open,
-                args=(row.id,),
-            )
+    st.info(
+        t("Rules are written by learning rounds. Start one on the page Loop; what it learns appears here."),
+        title=t("The library is empty"),
+        icon=":material/library_books:",
+    )
+    st.page_link("loop.py", label=t("Open Loop"), icon=":material/autorenew:", query_params={"lang": t.language})
+
+
+def _story(app: Context, t: Translator, rule_id: str) -> None:
+    st.button(t("All rules"), icon=":material/arrow_back:", on_click=_close, key="library_close")
+    show_notice()
+    show_story(app, t, rule_id)
 
 
 def main() -> None:
     """Show the page."""
     app, t = context(), translator()
     rule_id = st.query_params.get("rule")
-    if not rule_id:
-        st.title(t("Library"), anchor=False)
-        show_notice()
-        _list(app, t)
+    if rule_id:
+        _story(app, t, rule_id)
         return
-    st.button(t("All rules"), icon=":material/arrow_back:", on_click=_close, key="library_close")
+    st.title(t("Library"), anchor=False)
     show_notice()
-    with app.database.read() as session:
-        story, effects = rule_story(session, rule_id), rule_effects(session, rule_id)
-        offspring = descendants(session, rule_id)
-    if story is None:
-        st.warning(t("There is no rule {id}.", id=plain(rule_id)), icon=":material/search_off:")
-        return
-    show_story(app, t, story, effects, offspring)
+    shown = {"write": show_new, "handbook": show_import, "rewind": show_rewind}
+    shown.get(_part(t), _rules)(app, t)
 
 
 main()

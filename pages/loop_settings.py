@@ -73,6 +73,8 @@ def _input(t: Translator, row: SettingRow) -> Any:
         return st.selectbox(
             name, row.choices, place, format_func=lambda one: label(t, CHOICES, one), key=key, help=help_
         )
+    if row.kind == "str":
+        return st.text_input(name, row.value, key=key, help=help_).strip()
     if row.kind == "int":
         return _whole_number(row, name, key, help_)
     return _number(t, row, name, key, help_)

@@ -10,6 +10,7 @@ from core.i18n import Translator, mark
 from core.views.loop import LoopState, loop_state
 from pages.context import Context, actor, context, translator
 from pages.labels import ACTIVITIES, LOOP_LOOKS, LOOP_STATUS, label
+from pages.sign_in import stay_admitted
 from pages.widgets import badge, perform, plain
 
 _REFRESH_S = 3
@@ -31,6 +32,7 @@ def read_loop(app: Context) -> LoopState:
 @st.fragment(run_every=_REFRESH_S)
 def loop_status() -> None:
     """Show the loop's state; refreshes by itself."""
+    stay_admitted()
     app, t = context(), translator()
     state = read_loop(app)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -1,17 +1,26 @@
 """Overview: is the agent getting better, what does it cost, is the loop alive (design section 12)."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from core.i18n import Translator
-from core.views.health import Gain, gain, health_rows, shrinking_gain
+from core.views.budget import Budget, budget
+from core.views.diagnostics.trouble import Trouble
+from core.views.health import Gain, gain_by_round, health_rows, shrinking_gain
+from core.views.history import library_history, waiting
 from core.views.library import STATES, LibraryCounts, library_counts
-from core.views.review import queue
+from core.views.review_queue import queue
 from core.views.spend import Spend, spend
 from pages.context import Context, context, settings_now, translator
-from pages.health import health_cards, health_charts
-from pages.labels import PURPOSES, STATE_LOOKS, label
+from pages.health import health_cards, health_charts, health_lines
+from pages.labels import PURPOSES, STATE_LOOKS, TROUBLES, label
 from pages.labels import STATES as STATE_NAMES
+from pages.limits import limit_alert
 from pages.loop_status import loop_controls, loop_status
+from pages.overview_history import change_marks, gain_trend, library_over_time, queues
+from pages.sign_in import stay_admitted
+from pages.troubles import known_troubles
 from pages.widgets import show_notice
 
 _REFRESH_S = 10
@@ -20,7 +29,7 @@ _REFRESH_S = 10
 def _introduction(app: Context, t: Translator) -> None:
     """Explain at first visits, as long as no rule went live; later on demand."""
     with app.database.read() as session:
-        states, waiting = library_counts(session).by_state, queue(session, limit=1).total
+        states, open_items = library_counts(session).by_state, queue(session, limit=1).total
     told = states["active"] + states["probation"] + states["archived"] > 0
     with st.expander(t("What you see here"), expanded=not told, icon=":material/lightbulb:"):
         what = t(
@@ -28,8 +37,8 @@ def _introduction(app: Context, t: Translator) -> None:
             "with episodes that failed, writes short rules, and tests them on tasks it never learned from."
         )
         shown = t("The figures below compare the agent with its rules to the same agent without any, by round.")
-        st.markdown(f"{what} {shown} {_next_step(t, waiting)}")
-        page, name = ("review.py", t("Open Review")) if waiting else ("loop.py", t("Open Loop"))
+        st.markdown(f"{what} {shown} {_next_step(t, open_items)}")
+        page, name = ("review.py", t("Open Review")) if open_items else ("loop.py", t("Open Loop"))
         st.page_link(page, label=name, icon=":material/arrow_forward:", query_params={"lang": t.language})
 
 
@@ -45,20 +54,36 @@ def _next_step(t: Translator, waiting: int) -> str:
 
 @st.fragment(run_every=_REFRESH_S)
 def _figures() -> None:
+    stay_admitted()
     app, t = context(), translator()
     with app.database.read() as session:
-        rows, measured, costs = health_rows(session), gain(session), spend(session, now=app.clock())
+        rows, costs = health_rows(session), spend(session, now=app.clock())
         counts, shrinking = library_counts(session), shrinking_gain(session)
+        paid = budget(session, settings_now(app).budget, now=app.clock())
+        history, gains = library_history(session), gain_by_round(session)
+        held_up, alarms = waiting(session, now=app.clock()), known_troubles(app)
+    limit_alert(t, paid)
     _gain_alert(t, shrinking)
-    health_cards(t, rows)
+    _trouble_alert(t, alarms)
+    lines = health_lines(rows, gains)
+    health_cards(t, lines)
     left, middle, right = st.columns(3)
     with left.container(border=True, height="stretch"):
-        _gain(t, measured)
+        _gain(t, gains[-1] if gains else None)
+        _link(t, "loop.py", t("Rounds and their verdicts"))
     with middle.container(border=True, height="stretch"):
-        _spend(app, t, costs)
+        _spend(t, costs, paid)
+        _link(t, "spend.py", t("Open Spend"))
     with right.container(border=True, height="stretch"):
         _library(t, counts)
-    health_charts(t, rows)
+        _link(t, "library.py", t("Open Library"))
+    queues(t, held_up)
+    health_charts(t, lines, change_marks(t, history))
+    left, right = st.columns(2)
+    with left.container(border=True):
+        gain_trend(t, gains)
+    with right.container(border=True):
+        library_over_time(t, history)
 
 
 def _gain_alert(t: Translator, shrinking: list[Gain]) -> None:
@@ -73,6 +98,18 @@ def _gain_alert(t: Translator, shrinking: list[Gain]) -> None:
             ),
             icon=":material/trending_down:",
         )
+
+
+def _trouble_alert(t: Translator, found: Sequence[Trouble]) -> None:
+    if not found:
+        return
+    names = dict.fromkeys(label(t, TROUBLES, trouble.kind) for trouble in found)
+    st.warning(" · ".join(names), icon=":material/troubleshoot:")
+    _link(t, "diagnostics.py", t("Open Diagnostics"))
+
+
+def _link(t: Translator, page: str, name: str) -> None:
+    st.page_link(page, label=name, icon=":material/arrow_forward:", query_params={"lang": t.language})
 
 
 def _gain(t: Translator, measured: Gain | None) -> None:
@@ -96,18 +133,17 @@ def _gain(t: Translator, measured: Gain | None) -> None:
     )
 
 
-def _spend(app: Context, t: Translator, costs: Spend) -> None:
+def _spend(t: Translator, costs: Spend, paid: Budget) -> None:
     unknown = costs.unknown_price_calls
     total = None if unknown and not costs.total.cost_usd else costs.total.cost_usd
     st.metric(t("Spend"), t.money(total), help=t("All model calls so far, from the ledger."))
     if unknown:
         st.caption(t("The price of {unknown} calls is unknown: they are not in the sum.", unknown=t.number(unknown)))
-    limit = settings_now(app).budget.per_day_usd
-    today = t.money(costs.today_usd)
+    limit, today = paid.day.hard, t.money(paid.day.spent)
     st.caption(
-        t("Today {today}, no daily limit", today=today)
+        t("Paid today {today}, no daily limit", today=today)
         if limit is None
-        else t("Today {today} of {limit}", today=today, limit=t.money(limit))
+        else t("Paid today {today} of {limit}", today=today, limit=t.money(limit))
     )
     parts = [f"{label(t, PURPOSES, purpose)} {t.money(usage.cost_usd)}" for purpose, usage in costs.by_purpose.items()]
     st.caption(" · ".join(parts) or t("No model call yet."))

@@ -6,17 +6,12 @@ import streamlit as st
 
 from core.errors import UserError
 from core.i18n import Translator
-from core.preview import Previewer, PreviewRow, PromptPreview
+from core.preview import PreviewRow, PromptPreview
 from core.views.library import library_counts
 from pages.context import Context, context, settings_now, translator
 from pages.labels import FATES, STATES, label
+from pages.models import previewer
 from pages.widgets import plain
-
-
-@st.cache_resource(show_spinner=False)
-def _previewer() -> Previewer:
-    app = context()
-    return Previewer(app.settings, app.database)
 
 
 def _asked(app: Context, t: Translator) -> tuple[str, str]:
@@ -106,7 +101,7 @@ def main() -> None:
         return
     try:
         with st.spinner(t("Looking up rules …")):
-            preview = _previewer().preview(settings_now(app), domain, query)
+            preview = previewer().preview(settings_now(app), domain, query)
     except UserError as error:
         st.error(t.error(error), icon=":material/error:")
         return

@@ -1,72 +1,42 @@
-"""Review: what waits for a person, one item at a time (design section 12)."""
-
-from datetime import timedelta
+"""Review: what waits for a person, one item at a time or many at once (design section 12)."""
 
 import streamlit as st
 
 from core.i18n import Translator
-from core.views.paging import Page
-from core.views.review import QueueItem, proposal_item, queue, rule_item
+from core.views.review import proposal_item, rule_item
+from core.views.review_queue import QueueItem
 from pages.context import Context, context, translator
+from pages.review_bulk import show_bulk
+from pages.review_keys import show_keys
+from pages.review_policies import show_policies
 from pages.review_proposal import show_proposal
+from pages.review_queue import choose, show_queue
 from pages.review_rule import show_rule
 from pages.widgets import show_notice
 
-_PLACE = "review_place"
 
-
-def _place(total: int) -> int:
-    place = min(int(st.session_state.get(_PLACE, 0)), total - 1)
-    st.session_state[_PLACE] = place
-    return place
-
-
-def _move(step: int, total: int) -> None:
-    st.session_state[_PLACE] = (int(st.session_state.get(_PLACE, 0)) + step) % total
-
-
-def _position(t: Translator, place: int, total: int, age: timedelta) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(
-            t(
-                "{place} of {total}, waiting for {age}",
-                place=t.number(place + 1),
-                total=t.number(total),
-                age=t.duration(age),
-            ),
-            width="content",
-        )
-        if total > 1:
-            st.button(
-                t("Back"),
-                icon=":material/chevron_left:",
-                on_click=_move,
-                args=(-1, total),
-                key="review_back",
-                shortcut="k",
-            )
-            st.button(
-                t("Later"),
-                icon=":material/chevron_right:",
-                on_click=_move,
-                args=(1, total),
-                key="review_later",
-                shortcut="j",
-            )
-
-
-def _show(app: Context, t: Translator, waiting: Page[QueueItem], place: int) -> None:
-    item = waiting.items[0]
-    _position(t, place, waiting.total, app.clock() - item.created_at)
+def _item(app: Context, t: Translator, item: QueueItem) -> None:
     with app.database.read() as session:
         rule = rule_item(session, item.id) if item.kind == "rule" else None
         proposal = proposal_item(session, item.id) if item.kind == "proposal" else None
     if rule is not None:
-        show_rule(app, t, rule)
+        show_rule(app, t, rule, item)
     elif proposal is not None:
-        show_proposal(app, t, proposal)
+        show_proposal(app, t, proposal, item)
     else:
-        st.info(t("Somebody has just decided this item."), icon=":material/info:")
+        # It was decided after the queue was read; the next run reads the queue anew and goes on.
+        st.toast(t("Somebody has just decided this item."), icon=":material/info:")
+        st.rerun()
+
+
+def _one_by_one(app: Context, t: Translator) -> None:
+    show_keys(app, t)
+    left, right = st.columns([2, 9])
+    with left:
+        item = show_queue(app, t, choose(app, t))
+    with right:
+        if item is not None:
+            _item(app, t, item)
 
 
 def main() -> None:
@@ -74,19 +44,22 @@ def main() -> None:
     app, t = context(), translator()
     st.title(t("Review"), anchor=False)
     show_notice()
-    with app.database.read() as session:
-        total = queue(session, limit=1).total
-        place = _place(total) if total else 0
-        waiting = queue(session, limit=1, offset=place)
-    if not waiting.items:
-        st.info(
-            t("Candidate rules appear here after a learning round. Start one on the page Loop, or come back later."),
-            title=t("Nothing waits for you"),
-            icon=":material/task_alt:",
-        )
-        st.page_link("loop.py", label=t("Open Loop"), icon=":material/autorenew:", query_params={"lang": t.language})
-        return
-    _show(app, t, waiting, place)
+    ways = {"one": t("One by one"), "bulk": t("Many at once"), "policies": t("Policies")}
+    way = st.segmented_control(
+        t("How to review"),
+        list(ways),
+        format_func=ways.__getitem__,
+        default="one",
+        required=True,
+        key="review_way",
+        label_visibility="collapsed",
+    )
+    if way == "bulk":
+        show_bulk(app, t)
+    elif way == "policies":
+        show_policies(app, t)
+    else:
+        _one_by_one(app, t)
 
 
 main()

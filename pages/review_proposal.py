@@ -1,14 +1,20 @@
 """Review of one proposed change to a rule that a person had approved."""
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
 from core import curation
+from core.curation.review import Outcome
 from core.i18n import Translator, mark
+from core.people.permissions import Action
 from core.views.review import ProposalItem
-from pages.context import Context, actor
+from core.views.review_queue import QueueItem
+from core.views.review_work import standing
+from pages.context import Context, actor, can, settings_now
 from pages.labels import FIELDS, label
+from pages.review_decide import approvals_told, open_form
 from pages.widgets import digest_card, perform, plain, rule_badges, rule_figures, rule_link
 
 _KINDS = {
@@ -18,7 +24,7 @@ _KINDS = {
 }
 
 
-def show_proposal(app: Context, t: Translator, item: ProposalItem) -> None:
+def show_proposal(app: Context, t: Translator, item: ProposalItem, waiting: QueueItem) -> None:
     """Show a proposal with its diff and offer accept and refuse."""
     with st.container(border=True):
         rule_badges(t, item.rule)
@@ -41,7 +47,11 @@ def show_proposal(app: Context, t: Translator, item: ProposalItem) -> None:
                 ),
                 icon=":material/visibility_off:",
             )
-        _decide(app, t, item)
+        _standing(app, t, item, waiting)
+        if can(Action.ACCEPT_PROPOSAL):
+            _decide(app, t, item)
+        else:
+            st.caption(t("Your roles do not decide here."))
     if item.changed:
         st.subheader(t("What changes"), anchor=False)
         rows = [
@@ -69,20 +79,24 @@ def _texts(t: Translator, item: ProposalItem) -> None:
         right.text(t("The rule is archived."))
 
 
+def _standing(app: Context, t: Translator, item: ProposalItem, waiting: QueueItem) -> None:
+    with app.database.read() as session:
+        stands = standing(session, item.id, item.text_after, settings_now(app))
+    if stands is not None and stands.needed > 1:
+        approvals_told(t, stands)
+    if waiting.claimed_by not in (None, actor()):
+        st.warning(t("{name} has this item before them.", name=plain(waiting.claimed_by)), icon=":material/lock:")
+
+
 def _decide(app: Context, t: Translator, item: ProposalItem) -> None:
     key = f"review_{item.id}"
-    ways = {"accept": t("Accept"), "refuse": t("Refuse")}
-    way = st.segmented_control(
-        t("Your decision"),
-        list(ways),
-        format_func=ways.__getitem__,
-        default="accept",
-        required=True,
-        key=f"{key}_way",
-    )
-    if way == "refuse":
-        _refuse(app, t, item, key)
-    elif st.button(t("Accept"), type="primary", icon=":material/check:", key=f"{key}_accept", shortcut="a"):
+    with st.container(horizontal=True, gap="small"):
+        accept = st.button(t("Accept"), type="primary", icon=":material/check:", key=f"{key}_accept", shortcut="a")
+        st.button(
+            t("Refuse"), icon=":material/block:", key=f"{key}_refuse", shortcut="x", on_click=open_form,
+            args=(key, "refuse"),
+        )  # fmt: skip
+    if accept:
         action = partial(
             curation.accept_proposal,
             app.database,
@@ -91,13 +105,24 @@ def _decide(app: Context, t: Translator, item: ProposalItem) -> None:
             actor=actor(),
             clock=app.clock,
         )
-        perform(t, action, t("Accepted: {name}", name=plain(item.rule.name)))
+        perform(t, action, _told(t, item.rule.name))
+    if st.session_state.get(f"{key}_way") == "refuse":
+        _refuse(app, t, item, key)
+
+
+def _told(t: Translator, name: str) -> Callable[[object], str]:
+    def told(outcome: object) -> str:
+        if outcome is Outcome.RECORDED:
+            return t("Your approval is recorded; others have to approve too: {name}", name=plain(name))
+        return t("Accepted: {name}", name=plain(name))
+
+    return told
 
 
 def _refuse(app: Context, t: Translator, item: ProposalItem, key: str) -> None:
     with st.form(f"{key}_refusal", border=False):
         reason = st.text_input(t("Why?"), key=f"{key}_reason", help=t("Kept with the rule, so that others see why."))
-        sent = st.form_submit_button(t("Refuse"), type="primary", icon=":material/block:", key=f"{key}_refuse")
+        sent = st.form_submit_button(t("Refuse"), type="primary", icon=":material/block:", key=f"{key}_refuse_send")
     if sent and not reason:
         st.error(t("Give a reason first; one line is enough."), icon=":material/error:")
     elif sent:

@@ -1,229 +1,98 @@
-"""Review of one candidate: its text, its evidence, and the decision."""
-
-from collections.abc import Mapping
-from functools import partial
-from typing import Any
+"""Review of one candidate: its text and the decision in the middle, its evidence to the right."""
 
 import streamlit as st
 
-from core import curation
-from core.i18n import Translator
-from core.views.review import ConflictCard, Contrast, RuleItem
-from pages.context import Context, actor, settings_now
-from pages.labels import DETECTORS, FIELDS, ORIGINS, label
-from pages.widgets import digest_card, perform, plain, rate_card, rule_badges, rule_link, seen_version
+from core.i18n import Translator, mark
+from core.views.effects import effects_by_rule
+from core.views.parting import parting
+from core.views.review import DigestCard, RuleItem
+from core.views.review_queue import QueueItem
+from core.views.review_work import Standing, other_rules, standing
+from core.views.touched import touched
+from pages.context import Context, settings_now
+from pages.labels import FIELDS, ORIGINS, label
+from pages.review_decide import approvals_told, show_decisions
+from pages.review_evidence import Evidence, show_evidence
+from pages.review_near import rule_map, show_conflicts, show_neighbours, stored_vectors
+from pages.widgets import plain, rule_badges, seen_version
 
-_LONG = ("condition", "action", "exclusion", "rationale")
+_SAID = {
+    "approve": mark("A policy lets it go live by itself once it is verified, unless its environment cannot be tested."),
+    "refuse": mark("A policy will refuse it in the next round."),
+    "person": mark("A policy asks for a person."),
+}
 
 
-def show_rule(app: Context, t: Translator, item: RuleItem) -> None:
-    """Show a candidate and offer approve, edit and approve, refuse."""
+def show_rule(app: Context, t: Translator, item: RuleItem, waiting: QueueItem) -> None:
+    """Show a candidate with its neighbours and evidence, and offer every decision."""
+    settings = settings_now(app)
+    with app.database.read() as session:
+        stands = standing(session, item.row.id, item.row.text, settings)
+        near = rule_map().nearest(session, item.content, item.row.id)
+        neighbours = other_rules(session, [one.rule_id for one in near.rules])
+        sides = (item.contrast.passing, item.contrast.failing) if item.contrast else (item.evidence, item.evidence)
+        evidence = Evidence(
+            effect=effects_by_rule(session, [item.row.id])[item.row.id],
+            parting=parting(session, *_ids(sides)),
+            touched=touched(
+                session, rule_map(), stored_vectors(), item.content, rivals=settings.retrieval.top_k
+            ),
+            needed=settings.lifecycle.verified_successes,
+        )  # fmt: skip
+    middle, right = st.columns([4, 5])
+    with middle:
+        with st.container(border=True):
+            _text(t, item)
+            _standing(t, stands)
+            with seen_version(item.row) as version:
+                show_decisions(app, t, item, waiting, version, neighbours)
+        show_neighbours(t, item, near, neighbours)
+        show_conflicts(t, item)
+    with right:
+        show_evidence(t, item, evidence)
+
+
+def _ids(sides: tuple[tuple[DigestCard, ...], tuple[DigestCard, ...]]) -> tuple[list[str], list[str]]:
+    passing, failing = sides
+    good = [card.episode_id for card in passing if card.grade == "pass"]
+    return good, [card.episode_id for card in failing if card.grade != "pass"]
+
+
+def _text(t: Translator, item: RuleItem) -> None:
     row = item.row
-    with st.container(border=True):
-        rule_badges(t, row)
-        st.subheader(plain(row.name), anchor=False)
-        st.caption(t("As it stands in a prompt:"))
-        st.code(row.text, language=None, wrap_lines=True)
-        if item.content.rationale:
-            st.text(item.content.rationale)
-        st.caption(_origin(t, item))
-        if item.hidden:
-            st.warning(
-                t(
-                    "The text holds characters that you cannot see: {names}",
-                    names=plain(", ".join(item.hidden)),
-                ),
-                icon=":material/visibility_off:",
-            )
-        with seen_version(row) as version:
-            _decide(app, t, item, version)
-    _figures(app, t, item)
-    if item.conflicts:
-        st.subheader(t("Contradicts another rule"), anchor=False)
-        for card in item.conflicts:
-            _conflict(app, t, item, card)
-    _evidence(t, item)
+    rule_badges(t, row)
+    st.subheader(plain(row.name), anchor=False)
+    st.caption(t("As it stands in a prompt:"))
+    st.code(row.text, language=None, wrap_lines=True)
+    for field in ("condition", "action", "exclusion"):
+        value = getattr(item.content, field)
+        if value.strip():
+            st.markdown(f"**{label(t, FIELDS, field)}** {plain(' '.join(value.split()))}")
+    if item.content.rationale:
+        st.text(item.content.rationale)
+    st.caption(_origin(t, item))
+    if item.hidden:
+        st.warning(
+            t("The text holds characters that you cannot see: {names}", names=plain(", ".join(item.hidden))),
+            icon=":material/visibility_off:",
+        )
 
 
 def _origin(t: Translator, item: RuleItem) -> str:
-    origin = label(t, ORIGINS, item.row.origin)
-    number = item.row.created_round
-    return origin if number is None else origin + " · " + t("round {number}", number=t.number(number))
+    facts = [label(t, ORIGINS, item.row.origin)]
+    if item.row.created_round is not None:
+        facts.append(t("round {number}", number=t.number(item.row.created_round)))
+    facts.append(t("confidence {value}", value=t.number(item.content.confidence, 2)))
+    return " · ".join(facts)
 
 
-def _figures(app: Context, t: Translator, item: RuleItem) -> None:
-    row, needed = item.row, settings_now(app).lifecycle.verified_successes
-    first, second, third = st.columns(3)
-    first.metric(
-        t("Verified successes"),
-        t("{n} of {needed}", n=t.number(min(row.verified, needed)), needed=t.number(needed)),
-        help=t(
-            "Episodes that passed with the rule in the prompt and not violated. It goes live after {needed}.",
-            needed=needed,
-        ),
-        border=True,
-        height="stretch",
-    )
-    with second:
-        rate_card(t, t("Success with it"), row)
-    third.metric(
-        t("Reward against the baseline"),
-        t.signed(row.avg_delta),
-        help=t("Mean of an episode's reward minus the usual reward of its task type."),
-        border=True,
-        height="stretch",
-    )
-
-
-def _decide(app: Context, t: Translator, item: RuleItem, version: int) -> None:
-    key = f"review_{item.row.id}"
-    ways = {"approve": t("Approve"), "edit": t("Edit and approve"), "refuse": t("Refuse")}
-    way = st.segmented_control(
-        t("Your decision"),
-        list(ways),
-        format_func=ways.__getitem__,
-        default="approve",
-        required=True,
-        key=f"{key}_way",
-    )
-    if way == "edit":
-        _edit(app, t, item, version)
-    elif way == "refuse":
-        _refuse(app, t, item, version)
-    else:
-        _approve(app, t, item, version)
-
-
-def _approve(app: Context, t: Translator, item: RuleItem, version: int) -> None:
-    key = f"review_{item.row.id}"
-    row = item.row
-    at_once = st.toggle(
-        t("Put it into prompts at once"),
-        key=f"{key}_at_once",
-        help=t("Otherwise it goes live by itself after enough verified successes."),
-    )
-    if st.button(t("Approve"), type="primary", icon=":material/check:", key=f"{key}_approve", shortcut="a"):
-        action = partial(
-            curation.approve,
-            app.database,
-            settings=app.settings,
-            rule_id=row.id,
-            version=version,
-            actor=actor(),
-            clock=app.clock,
-            activate=at_once,
-        )
-        done = (
-            t("Approved and active: {name}", name=plain(row.name))
-            if at_once
-            else t("Approved: {name}", name=plain(row.name))
-        )
-        perform(t, action, done)
-
-
-def _edit(app: Context, t: Translator, item: RuleItem, version: int) -> None:
-    key = f"review_{item.row.id}"
-    with st.form(f"{key}_form", border=False):
-        content = _fields(t, item, key)
-        sent = st.form_submit_button(t("Save and approve"), type="primary", icon=":material/check:", key=f"{key}_save")
-    if sent:
-        action = partial(
-            curation.edit_and_approve,
-            app.database,
-            settings=app.settings,
-            rule_id=item.row.id,
-            version=version,
-            content=content,
-            actor=actor(),
-            clock=app.clock,
-        )
-        perform(t, action, t("Changed and approved: {name}", name=plain(str(content["name"]))))
-
-
-def _fields(t: Translator, item: RuleItem, key: str) -> dict[str, Any]:
-    content: dict[str, Any] = {"name": st.text_input(label(t, FIELDS, "name"), item.content.name, key=f"{key}_name")}
-    for field in _LONG:
-        content[field] = st.text_area(label(t, FIELDS, field), getattr(item.content, field), key=f"{key}_{field}")
-    return content
-
-
-def _refuse(app: Context, t: Translator, item: RuleItem, version: int) -> None:
-    key = f"review_{item.row.id}"
-    with st.form(f"{key}_refusal", border=False):
-        reason = st.text_input(t("Why?"), key=f"{key}_reason", help=t("Kept with the rule, so that others see why."))
-        sent = st.form_submit_button(t("Refuse"), type="primary", icon=":material/block:", key=f"{key}_refuse")
-    if sent and not reason:
-        st.error(t("Give a reason first; one line is enough."), icon=":material/error:")
-    elif sent:
-        action = partial(
-            curation.refuse,
-            app.database,
-            rule_id=item.row.id,
-            version=version,
-            reason=reason,
-            actor=actor(),
-            clock=app.clock,
-        )
-        perform(t, action, t("Refused: {name}", name=plain(item.row.name)))
-
-
-def _conflict(app: Context, t: Translator, item: RuleItem, card: ConflictCard) -> None:
-    with st.container(border=True):
-        rule_badges(t, card.other)
-        st.text(card.other.text)
-        st.caption(f"{label(t, DETECTORS, card.detector)}: {plain(t(card.evidence, **card.evidence_values))}")
-        if card.suggestion:
-            kept = item.row.name if card.suggestion == item.row.id else card.other.name
-            st.caption(t("Suggested: keep “{name}”", name=plain(kept)))
-        rule_link(t, card.other.id, card.other.name)
-        ways = (
-            (t("Keep this rule"), item.row.id),
-            (t("Keep the other"), card.other.id),
-            (t("Not a conflict"), None),
-        )
-        with st.container(horizontal=True, gap="small"):
-            for place, (name, keep) in enumerate(ways):
-                if st.button(name, key=f"review_conflict_{card.id}_{place}"):
-                    action = partial(
-                        curation.resolve_conflict,
-                        app.database,
-                        conflict_id=card.id,
-                        keep=keep,
-                        actor=actor(),
-                        clock=app.clock,
-                    )
-                    perform(t, action, t("Conflict settled: {choice}", choice=name))
-
-
-def _evidence(t: Translator, item: RuleItem) -> None:
-    if item.contrast is not None:
-        st.subheader(t("What it was learned from"), anchor=False)
-        _contrast(t, item.contrast)
-    elif item.evidence:
-        st.subheader(t("Episodes it rests on"), anchor=False)
-        for card in item.evidence:
-            digest_card(t, card)
-    else:
-        st.caption(t("No episodes are attached to this rule."))
-
-
-def _contrast(t: Translator, contrast: Contrast) -> None:
-    if contrast.differences:
-        st.table([_difference(t, one) for one in contrast.differences], hide_index=True)
-    left, right = st.columns(2)
-    with left:
-        st.markdown(t("**Episodes that passed**"))
-        for card in contrast.passing:
-            digest_card(t, card)
-    with right:
-        st.markdown(t("**Episodes that failed**"))
-        for card in contrast.failing:
-            digest_card(t, card)
-
-
-def _difference(t: Translator, one: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        t("Decision"): plain(str(one.get("decision_point", ""))),
-        t("Where it passed"): plain(str(one.get("passing_did", ""))),
-        t("Where it failed"): plain(str(one.get("failing_did", ""))),
-    }
+def _standing(t: Translator, stands: Standing | None) -> None:
+    if stands is None:
+        return
+    st.caption(t.plural("About {n} token in each prompt", "About {n} tokens in each prompt", stands.tokens))
+    if stands.needed > 1:
+        approvals_told(t, stands)
+    if stands.policy:
+        st.caption(t(_SAID[stands.policy]))
+    if stands.asked_by:
+        st.caption(t("{name} asked for more evidence before.", name=plain(stands.asked_by)))

@@ -16,8 +16,8 @@ def show_effects(t: Translator, effects: Sequence[MetricEffect]) -> None:
     rows = [
         {
             t("Metric"): label(t, METRICS, one.metric),
-            t("Effect of the rule"): _effect(t, one.effect),
-            t("What it says"): _said(t, one),
+            t("Effect of the rule"): effect_said(t, one.effect),
+            t("What it says"): finding_said(t, one.metric, one.effect.finding)[0],
             t("With it (raw)"): _raw(t, one.raw_with),
             t("Without it (raw)"): _raw(t, one.raw_without),
         }
@@ -34,7 +34,8 @@ def show_effects(t: Translator, effects: Sequence[MetricEffect]) -> None:
     )
 
 
-def _effect(t: Translator, effect: Effect) -> str:
+def effect_said(t: Translator, effect: Effect) -> str:
+    """Say an effect with its interval and how many episodes it rests on."""
     counts = {"kept": t.number(effect.n_with), "without": t.number(effect.n_without)}
     if effect.finding == Finding.TOO_FEW:
         return t("{kept} episodes with it, {without} without", **counts)
@@ -47,14 +48,14 @@ def _effect(t: Translator, effect: Effect) -> str:
     )
 
 
-def _said(t: Translator, one: MetricEffect) -> str:
-    more_is_better = one.metric in ("success_rate", "compliance_rate")
-    if one.effect.finding == Finding.TOO_FEW:
-        return t("Too few to tell")
-    if one.effect.finding == Finding.UNCLEAR:
-        return t("No effect to be seen")
-    better = (one.effect.finding == Finding.ABOVE) == more_is_better
-    return t("It helps") if better else t("It harms")
+def finding_said(t: Translator, metric: str, finding: Finding) -> tuple[str, str]:
+    """Say what an effect on a metric means, and how it looks: good, bad or open."""
+    if finding == Finding.TOO_FEW:
+        return t("Too few to tell"), "open"
+    if finding == Finding.UNCLEAR:
+        return t("No effect to be seen"), "open"
+    better = (finding == Finding.ABOVE) == (metric in ("success_rate", "compliance_rate"))
+    return (t("It helps"), "good") if better else (t("It harms"), "bad")
 
 
 def _raw(t: Translator, interval: Interval) -> str:

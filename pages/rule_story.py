@@ -1,56 +1,63 @@
-"""One rule: what it says, how it did, its history, its relatives; archive, restore, take a merge apart."""
-
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import partial
-from typing import Any
+"""One rule: what it says, how it did, its history and versions, its relatives, and what can be done with it."""
 
 import streamlit as st
 
-from core import curation
 from core.i18n import Translator
-from core.views.effects import MetricEffect
-from core.views.library import RuleChange, RuleRow, RuleStory
-from pages.context import Context, actor
-from pages.labels import EVENTS, FIELDS, ORIGINS, STATES, label
+from core.views.effects import rule_effects
+from core.views.library import RoundUse, RuleStory, descendants, rule_story
+from core.views.lineage import lineage
+from core.views.rule_history import carrying_episodes, is_pinned, persons_actions, rule_versions
+from pages.context import Context
+from pages.labels import COMPLIANCE, GRADES, ORIGINS, label
+from pages.library_actions import show_actions
+from pages.library_lineage import show_lineage
+from pages.library_versions import show_decisions, show_timeline, show_versions
 from pages.rule_effects import show_effects
-from pages.widgets import episode_link, perform, plain, rate_card, rule_badges, rule_link, seen_version
+from pages.widgets import audit_link, episode_link, pager, plain, rate_card, rule_badges
+
+_EPISODES = 10
 
 
-def show_story(
-    app: Context, t: Translator, story: RuleStory, effects: Sequence[MetricEffect], descendants: Sequence[RuleRow]
-) -> None:
-    """Show the rule's page; ``descendants`` are offered for quarantine together with it."""
+def show_story(app: Context, t: Translator, rule_id: str) -> None:
+    """Show the rule's page, or say that there is no such rule."""
+    with app.database.read() as session:
+        story = rule_story(session, rule_id)
+        if story is None:
+            st.warning(t("There is no rule {id}.", id=plain(rule_id)), icon=":material/search_off:")
+            return
+        pinned, offspring = is_pinned(session, rule_id), descendants(session, rule_id)
+    _head(t, story, pinned=pinned)
+    names = (t("History"), t("Versions"), t("Who decided"), t("Effect"), t("Episodes"), t("Lineage"))
+    history, versions, decisions, effect, episodes, family = st.tabs(names)
+    with app.database.read() as session:
+        with history:
+            show_timeline(t, story.history)
+        with versions:
+            show_versions(t, rule_versions(session, rule_id), f"library_{rule_id}_versions")
+        actions = persons_actions(session, rule_id)
+        with effect:
+            show_effects(t, rule_effects(session, rule_id))
+        with family:
+            show_lineage(t, lineage(session, rule_id), rule_id)
+    with decisions:
+        audit_link(t, t("Who did what to it, in Audit"), kind="rule", object=rule_id)
+        show_decisions(app, t, actions)
+    with episodes:
+        _episodes(app, t, story)
+    show_actions(app, t, story, offspring, pinned=pinned)
+
+
+def _head(t: Translator, story: RuleStory, *, pinned: bool) -> None:
     row = story.row
     st.title(plain(row.name), anchor=False)
     rule_badges(t, row)
+    if pinned:
+        st.badge(t("Pinned"), icon=":material/keep:", color="violet")
     st.code(row.text, language=None, wrap_lines=True)
     if story.content.rationale:
         st.text(story.content.rationale)
     st.caption(_facts(t, story))
     _figures(t, story)
-    history, effect, uses, relatives = st.tabs(
-        [t("History"), t("Effect"), t("Uses by round"), t("Evidence and relatives")]
-    )
-    with history:
-        for change in story.history:
-            _change(t, change)
-    with effect:
-        show_effects(t, effects)
-    with uses:
-        _uses(t, story)
-    with relatives:
-        _relatives(t, story)
-    live = [one for one in descendants if one.state != "archived"]
-    with ExitStack() as seen:
-        version = seen.enter_context(seen_version(row))
-        versions = {one.id: seen.enter_context(seen_version(one)) for one in live}
-        if row.state == "archived":
-            _restore(app, t, row, version)
-        else:
-            _archive(app, t, row, version, [(one, versions[one.id]) for one in live])
-        if row.origin == "merge":
-            _unmerge(app, t, row, version)
 
 
 def _facts(t: Translator, story: RuleStory) -> str:
@@ -72,135 +79,34 @@ def _figures(t: Translator, story: RuleStory) -> None:
     third.metric(t("Verified successes"), t.number(story.row.verified), border=True, height="stretch")
 
 
-def _change(t: Translator, change: RuleChange) -> None:
-    with st.container(border=True):
-        moved = change.from_state and change.from_state != change.to_state
-        what = label(t, EVENTS, change.kind)
-        if moved:
-            what += f": {label(t, STATES, change.from_state)} → {label(t, STATES, change.to_state)}"
-        st.markdown(f"**{what}**")
-        facts = [t("by the loop") if change.actor == "system" else t("by {name}", name=plain(change.actor))]
-        facts.append(t.moment(change.at))
-        if change.round_number is not None:
-            facts.append(t("round {number}", number=t.number(change.round_number)))
-        if change.reason:
-            facts.append(plain(t(change.reason, **change.reason_values)))
-        st.caption(" · ".join(facts))
-        if change.changed:
-            st.table([_changed(t, field, pair) for field, pair in change.changed.items()], hide_index=True)
-
-
-def _changed(t: Translator, field: str, pair: tuple[Any, Any]) -> dict[str, str]:
-    before, after = pair
-    return {
-        t("Field"): label(t, FIELDS, field),
-        t("Before"): plain(_written(t, before)),
-        t("After"): plain(_written(t, after)),
-    }
-
-
-def _written(t: Translator, value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(str(one) for one in value) or "–"
-    return t.number(value, 2) if isinstance(value, float) else str(value)
-
-
-def _uses(t: Translator, story: RuleStory) -> None:
+def _episodes(app: Context, t: Translator, story: RuleStory) -> None:
+    """Show what a rule was learned from, its uses by round, and the episodes that carried it."""
+    if story.evidence:
+        st.caption(t("Episodes it rests on"))
+        with st.container(horizontal=True):
+            for place, episode_id in enumerate(story.evidence, 1):
+                episode_link(t, episode_id, t("Episode {number}", number=t.number(place)))
     if not story.uses:
         st.caption(t("No prompt has carried this rule yet."))
         return
-    rows = [
-        {
-            t("Round"): "–" if use.round_number is None else t.number(use.round_number),
-            t("Retrieved"): use.retrieved,
-            t("In the prompt"): use.served,
-            t("Of these passed"): use.passed,
-            t("Not followed"): use.violated,
-        }
-        for use in story.uses
-    ]
-    st.dataframe(rows, hide_index=True, alt=t("Uses by round"))
-
-
-def _relatives(t: Translator, story: RuleStory) -> None:
-    for name, rows in ((t("Comes from"), story.parents), (t("Became"), story.children)):
-        if rows:
-            st.caption(name)
-            for row in rows:
-                rule_link(t, row.id, row.name)
-    if story.evidence:
-        st.caption(t("Episodes it rests on"))
-        for place, episode_id in enumerate(story.evidence, 1):
-            episode_link(t, episode_id, t("Episode {number}", number=t.number(place)))
-    if not (story.parents or story.children or story.evidence):
-        st.caption(t("No episodes or relatives are attached to this rule."))
-
-
-def _restore(app: Context, t: Translator, row: RuleRow, version: int) -> None:
-    key = f"library_{row.id}"
-    with _form(t("Restore this rule"), ":material/inventory_2:", f"{key}_form"):
-        st.caption(t("It comes back as a candidate and has to prove itself again."))
-        reason = st.text_input(t("Why?"), key=f"{key}_reason")
-        sent = st.form_submit_button(t("Restore"), key=f"{key}_send")
-    if sent and _has_reason(t, reason):
-        action = partial(_act, app, curation.restore, row, version, reason)
-        perform(t, action, t("Restored: {name}", name=plain(row.name)))
-
-
-def _archive(
-    app: Context, t: Translator, row: RuleRow, version: int, descendants: Sequence[tuple[RuleRow, int]]
-) -> None:
-    key = f"library_{row.id}"
-    chosen: dict[str, int] = {}
-    with _form(t("Archive this rule"), ":material/inventory_2:", f"{key}_form"):
-        st.caption(t("It leaves all prompts from the next episode on; you can restore it later."))
-        if descendants:
-            st.caption(t("Rules that come from it. If it did harm, archive these too:"))
-        for one, seen in descendants:
-            if st.checkbox(plain(one.name), help=plain(one.text), key=f"{key}_with_{one.id}"):
-                chosen[one.id] = seen
-        reason = st.text_input(t("Why?"), key=f"{key}_reason")
-        sent = st.form_submit_button(t("Archive"), key=f"{key}_send")
-    if not sent or not _has_reason(t, reason):
-        return
-    name = plain(row.name)
-    if chosen:
-        do = partial(curation.quarantine, descendants=chosen)
-        done = t.plural(
-            "Archived with {n} descendant: {name}", "Archived with {n} descendants: {name}", len(chosen), name=name
-        )
-    else:
-        do, done = partial(curation.archive), t("Archived: {name}", name=name)
-    perform(t, partial(_act, app, do, row, version, reason), done)
-
-
-def _unmerge(app: Context, t: Translator, row: RuleRow, version: int) -> None:
-    key = f"library_{row.id}_unmerge"
-    with _form(t("Take the merge apart"), ":material/call_split:", f"{key}_form"):
-        st.caption(
-            t(
-                "The rules it was merged from come back as they were, with their own figures. "
-                "This one goes to the archive and keeps what was counted since."
+    st.dataframe([_use(t, use) for use in story.uses], hide_index=True, alt=t("Uses by round"))
+    with app.database.read() as session:
+        total = carrying_episodes(session, story.row.id, limit=1).total
+        offset = pager(t, total, _EPISODES, f"library_{story.row.id}_episodes")
+        found = carrying_episodes(session, story.row.id, limit=_EPISODES, offset=offset)
+    for one in found.items:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            episode_link(t, one.episode_id, t("Episode of {moment}", moment=t.moment(one.at)))
+            st.caption(
+                " · ".join((plain(one.task_type), label(t, GRADES, one.grade), label(t, COMPLIANCE, one.compliance)))
             )
-        )
-        reason = st.text_input(t("Why?"), key=f"{key}_reason")
-        sent = st.form_submit_button(t("Take the merge apart"), key=f"{key}_send")
-    if sent and _has_reason(t, reason):
-        action = partial(_act, app, curation.unmerge, row, version, reason)
-        perform(t, action, t("Taken apart: {name}", name=plain(row.name)))
 
 
-@contextmanager
-def _form(title: str, icon: str, key: str) -> Iterator[None]:
-    with st.expander(title, icon=icon), st.form(key, border=False):
-        yield
-
-
-def _has_reason(t: Translator, reason: str) -> bool:
-    if not reason:
-        st.error(t("Give a reason first; one line is enough."), icon=":material/error:")
-    return bool(reason)
-
-
-def _act(app: Context, do: Callable[..., None], row: RuleRow, version: int, reason: str) -> None:
-    do(app.database, rule_id=row.id, version=version, reason=reason, actor=actor(), clock=app.clock)
+def _use(t: Translator, use: RoundUse) -> dict[str, str | int]:
+    return {
+        t("Round"): "–" if use.round_number is None else t.number(use.round_number),
+        t("Retrieved"): use.retrieved,
+        t("In the prompt"): use.served,
+        t("Of these passed"): use.passed,
+        t("Not followed"): use.violated,
+    }

@@ -4,8 +4,12 @@ import streamlit as st
 
 from core.errors import UserError
 from core.i18n import LANGUAGES, Translator
-from core.views.review import queue
-from pages.context import Context, context, keep_language, translator, visitor_language
+from core.people.accounts import Account
+from core.people.permissions import Action
+from core.views.conflicts import MANY, open_count
+from core.views.review_queue import queue
+from pages.context import Context, can, context, keep_address, keep_language, translator, visitor_language
+from pages.sign_in import admit, who
 
 
 def _language_changed() -> None:
@@ -28,23 +32,35 @@ def _choose_language(t: Translator) -> None:
 def _navigation(app: Context, t: Translator) -> st.Page:
     with app.database.read() as session:
         waiting = queue(session, limit=1).total
+        contradicting = open_count(session)
     review = t("Review ({n})", n=t.number(waiting)) if waiting else t("Review")
-    return st.navigation(
-        [
-            st.Page("overview.py", title=t("Overview"), icon=":material/monitoring:", default=True),
-            st.Page("review.py", title=review, icon=":material/fact_check:"),
-            st.Page("library.py", title=t("Library"), icon=":material/library_books:"),
-            st.Page("preview.py", title=t("Preview"), icon=":material/preview:"),
-            st.Page("episodes.py", title=t("Episodes"), icon=":material/forum:"),
-            st.Page("loop.py", title=t("Loop"), icon=":material/autorenew:"),
-        ]
-    )
+    shown = t.number(contradicting) + ("+" if contradicting >= MANY else "")
+    conflicts = t("Conflicts ({n})", n=shown) if contradicting else t("Conflicts")
+    pages = [
+        st.Page("overview.py", title=t("Overview"), icon=":material/monitoring:", default=True),
+        st.Page("review.py", title=review, icon=":material/fact_check:"),
+        st.Page("conflicts.py", title=conflicts, icon=":material/compare_arrows:"),
+        st.Page("library.py", title=t("Library"), icon=":material/library_books:"),
+        st.Page("preview.py", title=t("Preview"), icon=":material/preview:"),
+        st.Page("episodes.py", title=t("Episodes"), icon=":material/forum:"),
+        st.Page("provenance.py", title=t("Provenance"), icon=":material/account_tree:"),
+        st.Page("diagnostics.py", title=t("Diagnostics"), icon=":material/troubleshoot:"),
+        st.Page("spend.py", title=t("Spend"), icon=":material/payments:"),
+        st.Page("loop.py", title=t("Loop"), icon=":material/autorenew:"),
+        st.Page("audit.py", title=t("Audit"), icon=":material/history:"),
+    ]
+    if can(Action.INVITE):
+        pages.append(st.Page("people.py", title=t("People"), icon=":material/group:"))
+    return st.navigation(pages)
 
 
-def _sidebar(t: Translator) -> None:
+def _sidebar(t: Translator, account: Account | None) -> None:
     with st.sidebar:
         _choose_language(t)
-        st.caption(t("Served on this machine only; there is no sign-in."))
+        if account is not None:
+            who(t, account)
+        else:
+            st.caption(t("Served on this machine only; there is no sign-in."))
 
 
 def _simulated_badge(t: Translator) -> None:
@@ -78,10 +94,12 @@ def main() -> None:
         st.error(translator().error(error), icon=":material/error:")
         st.stop()
     keep_language(visitor_language(app.settings.language))
+    keep_address()
     t = translator()
     st.logo(_LOGO, size="large")
+    account = admit(app, t)
     page = _navigation(app, t)
-    _sidebar(t)
+    _sidebar(t, account)
     if app.settings.simulated:
         _simulated_badge(t)
     page.run()

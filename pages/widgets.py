@@ -3,23 +3,47 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import streamlit as st
 
+from core import curation
 from core.errors import UserError
 from core.i18n import TOO_FEW, Translator
+from core.people.names import ACTION_NAMES
+from core.people.permissions import Action
 from core.views.library import RuleRow
 from core.views.review import DigestCard
+from core.views.undo import OwnAction, entries_since, newest_entry, own_action
+from pages.context import actor, context, translator
 from pages.labels import DIGEST_HEADINGS, GRADE_LOOKS, GRADES, STATE_LOOKS, STATES, label
 
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:])")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&])")
+_LINKED = re.compile(r"(?<=http)\\:(?=//)|(?<=https)\\:(?=//)|(?<=www)\\\.|@", re.IGNORECASE)
 _DIGEST_STEP = re.compile(r"(?P<mark>[-*]) (?:\[\d+\] )?(?P<text>.+)")
 _NOTICE = "shell_notice"
 
 
+@dataclass(frozen=True)
+class _Notice:
+    """What an action came to: a text, and the entries of the audit trail it made, newest first."""
+
+    text: str
+    entries: tuple[int, ...] = ()
+    failed: bool = False
+
+
 def plain(text: str) -> str:
-    """Escape Markdown: what models and tools wrote is shown as written, never as links or images."""
-    return _MARKDOWN.sub(r"\\\1", text)
+    """Escape Markdown: what models and tools wrote is shown as written, never as links or images.
+
+    Bare addresses become links after escapes are resolved, so each is cut in two by a piece of its own.
+    """
+    return _LINKED.sub(r":small[\g<0>]", _MARKDOWN.sub(r"\\\1", text))
+
+
+def address(text: str) -> str:
+    """Write an e-mail address or another name of an account; as plain Markdown an address would become a link."""
+    return f"`{text.replace('`', '')}`" if text else "–"
 
 
 def badge(t: Translator, names: Mapping[str, str], looks: Mapping[str, tuple[str, str]], value: str) -> None:
@@ -28,14 +52,22 @@ def badge(t: Translator, names: Mapping[str, str], looks: Mapping[str, tuple[str
     st.badge(label(t, names, value), icon=icon, color=color)  # type: ignore[arg-type]
 
 
-def perform(t: Translator, action: Callable[[], object], done: str) -> None:
-    """Do what a person asked, say so and show the page anew; or say why not and keep what was typed."""
+def perform(t: Translator, action: Callable[[], object], done: str | Callable[[object], str]) -> None:
+    """Do what a person asked, say so and show the page anew; or say why not and keep what was typed.
+
+    ``done`` is what to say, or makes it from what the action returned.
+    """
+    app, name, board = context(), actor(), _notice_board()
+    with app.database.read() as session:
+        before = newest_entry(session, name)
     try:
-        action()
+        result = action()
     except UserError as error:
         st.error(t.error(error), icon=":material/error:")
         return
-    st.session_state[_NOTICE] = done
+    told = done if isinstance(done, str) else done(result)
+    with app.database.read() as session:
+        board.append(_Notice(told, entries_since(session, name, before)))
     st.rerun()
 
 
@@ -52,10 +84,52 @@ def seen_version(row: RuleRow) -> Iterator[int]:
 
 
 def show_notice() -> None:
-    """Tell what the last action did, once."""
-    notice = st.session_state.pop(_NOTICE, None)
-    if notice:
-        st.success(notice, icon=":material/check_circle:")
+    """Tell what the last action did, once, and offer to take it back."""
+    board = _notice_board()
+    if not board:
+        return
+    notice = board[-1]
+    board.clear()
+    if notice.failed:
+        st.error(notice.text, icon=":material/error:")
+        return
+    t = translator()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.success(notice.text, icon=":material/check_circle:")
+        if notice.entries:
+            st.button(t("Undo"), icon=":material/undo:", key="shell_undo", on_click=take_back, args=(t, notice.entries))
+
+
+def _notice_board() -> list[_Notice]:
+    """Return where actions leave what the next run tells.
+
+    Taken out before an action: every access to the session's state is a point at which Streamlit may end a run for
+    the sake of the next click, and what was done has to be told all the same.
+    """
+    board: list[_Notice] = st.session_state.setdefault(_NOTICE, [])
+    return board
+
+
+def take_back(t: Translator, entries: tuple[int, ...]) -> None:
+    """Undo entries of the audit trail, newest first, and have the next run tell what was undone."""
+    app, name, board = context(), actor(), _notice_board()
+    with app.database.read() as session:
+        before = newest_entry(session, name)
+    try:
+        for entry in entries:
+            curation.undo(app.database, entry_id=entry, actor=name, clock=app.clock)
+    except UserError as error:
+        board.append(_Notice(t.error(error), failed=True))
+        return
+    with app.database.read() as session:
+        made = entries_since(session, name, before)
+        told = [one for one in (own_action(session, entry) for entry in reversed(made)) if one is not None]
+    board.append(_Notice("  \n".join(_told(t, one) for one in told), made))
+
+
+def _told(t: Translator, one: OwnAction) -> str:
+    values = {"action": t(ACTION_NAMES[Action(one.action)]), "name": plain(one.name)}
+    return t("Undone: {action} – {name}", **values) if one.taken_back else t("Done again: {action} – {name}", **values)
 
 
 def pager(t: Translator, total: int, size: int, key: str) -> int:
@@ -149,6 +223,12 @@ def episode_link(t: Translator, episode_id: str, name: str = "") -> None:
     )
 
 
+def episodes_link(t: Translator, name: str, round_number: int, arm: str = "") -> None:
+    """Link to the list of a round's episodes, of one arm or of all."""
+    filters = {"episodes_round": str(round_number)} | ({"episodes_arm": arm} if arm else {})
+    st.page_link("episodes.py", label=name, icon=":material/forum:", query_params={**filters, "lang": t.language})
+
+
 def rule_link(t: Translator, row_id: str, name: str) -> None:
     """Link to a rule's page in the library."""
     st.page_link(
@@ -157,3 +237,8 @@ def rule_link(t: Translator, row_id: str, name: str) -> None:
         icon=":material/rule:",
         query_params={"rule": row_id, "lang": t.language},
     )
+
+
+def audit_link(t: Translator, name: str, **filters: str) -> None:
+    """Link to the entries of the audit trail that fit; ``filters`` as in that page's address."""
+    st.page_link("audit.py", label=name, icon=":material/history:", query_params={**filters, "lang": t.language})

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from core.settings import Settings
+from tests.support.speed import shortcuts
 
 ROOT = Path(__file__).resolve().parents[1]
 _PERSONAL = ("OPENAI_", "RULEWRIGHT_")
@@ -36,6 +37,13 @@ def outer_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict
         patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
         patch.setitem(Settings.model_config, "env_file", None)
         yield outer
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_repeated_work(tmp_path_factory: pytest.TempPathFactory, outer_environment: dict[str, str]) -> Iterator[None]:
+    """Do once what comes out the same each time."""
+    with shortcuts(tmp_path_factory.mktemp("shortcuts")):
+        yield
 
 
 def _guarded(connect: Any) -> Any:

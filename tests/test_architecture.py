@@ -16,7 +16,8 @@ FILE_LINES = 400
 FUNCTION_LINES = 60
 
 LAYERS = (
-    ("core", "core.clock", "core.effects", "core.errors", "core.ids", "core.statistics", "core.text"),
+    ("core", "core.clock", "core.errors", "core.ids", "core.text"),
+    ("core.attribution", "core.differences", "core.effects", "core.statistics"),
     ("core.settings", "core.i18n", "core.packaged_e5"),
     ("core.planning", "core.tables"),
     ("core.audit", "core.control", "core.db", "core.migrations"),
@@ -25,7 +26,8 @@ LAYERS = (
     ("core.learning",),
     ("core.people",),
     ("core.curation", "core.preview", "core.views"),
-    ("core.cli",),
+    ("core.conflict_preview",),
+    ("core.api", "core.cli"),
     ("core.__main__",),
     ("pages",),
     ("app",),

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sqlmodel import func, select
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from core.calibration import calibration_pairs, fit_threshold, stored_thresholds
 from core.db import Database, open_database
@@ -38,6 +39,12 @@ def test_vectors_have_unit_length_and_keep_the_order(shared: Embedder) -> None:
     assert (vectors[0] == vectors[2]).all()
 
 
+def test_products_of_vectors_are_computed_in_one_thread() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        Embedder(EmbeddingSettings(model="none"))
+        assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
+
+
 def test_meaning_crosses_languages(shared: Embedder) -> None:
     disk, zh, bags = shared.encode(["the disk is full", "磁盘写满", "the user wants to add bags"])
     assert disk @ zh > disk @ bags
@@ -48,7 +55,7 @@ def test_kinds_differ(shared: Embedder) -> None:
 
 
 def test_odd_texts_are_encoded(shared: Embedder) -> None:
-    assert np.isfinite(shared.encode(["", "\0", "\ud800", "x" * 20_000])).all()
+    assert np.isfinite(shared.encode(["", "\0", "\ud800", "x" * 2_000])).all()
     assert len(shared.encode([])) == 0
 
 

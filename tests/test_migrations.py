@@ -6,7 +6,9 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import func, select, text
 from sqlalchemy.exc import IntegrityError
@@ -14,8 +16,9 @@ from sqlmodel import Session, SQLModel
 
 from core.db import Database, open_database
 from core.errors import UserError
-from core.tables import LoopControl, Reflection
+from core.tables import AuditEntry, AuditObject, LoopControl, Reflection
 
+ROOT = Path(__file__).resolve().parents[1]
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
@@ -157,3 +160,31 @@ def test_a_password_is_not_shown() -> None:
     with pytest.raises(UserError) as caught:
         open_database("postgresql+psycopg://me:hunter2@127.0.0.1:1/nothing")
     assert "hunter2" not in str(caught.value)
+
+
+def test_entries_written_before_there_was_an_index_of_their_objects_are_found_by_them(url: str) -> None:
+    database = open_database(url)
+    changes = [{"table": "rule", "key": "r", "before": {}, "after": {}}]
+    entries = [("proposal", "p", changes), ("rule", "old", None)]
+    with database.write() as session:
+        for number, (kind, key, changed) in enumerate(entries, 1):
+            session.add(
+                AuditEntry(
+                    id=number, actor="ada", action="x", object_kind=kind, object_id=key, changes=changed, created_at=NOW
+                )
+            )
+    go_back(database, "0003")
+    database.close()
+
+    with open_database(url).read() as session:
+        found = session.execute(select(AuditObject.kind, AuditObject.object_id, AuditObject.entry_id)).all()
+    assert sorted(found) == [("proposal", "p", 1), ("rule", "old", 2), ("rule", "r", 1)]
+
+
+def go_back(database: Database, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(ROOT / "core" / "migrations"))
+    with database.engine.connect().execution_options(write=True) as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, revision)
+        connection.commit()

@@ -1,6 +1,9 @@
 """``report``: health, gain, spend and the library's state."""
 
 import json
+from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,9 +16,19 @@ if TYPE_CHECKING:
     from core.i18n import Translator
 
 
+_Day = partial(typer.Option, formats=["%Y-%m-%d"])
+
+
 def report_command(
     database: DatabaseOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write one HTML page that needs nothing else.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write the four health metrics as CSV.")] = None,
+    spend_csv: Annotated[
+        Path | None, typer.Option(help="Write spend by day, purpose, model, agent and round as CSV.")
+    ] = None,
+    since: Annotated[datetime | None, _Day(help="First day of the HTML page and the CSV files, UTC.")] = None,
+    until: Annotated[datetime | None, _Day(help="Last day of them.")] = None,
 ) -> None:
     """Show how the agent does, what the library gains, and what it cost.
 
@@ -26,7 +39,13 @@ def report_command(
     python -m core report
 
     python -m core report --json > figures.json
+
+    python -m core report --html march.html --since 2026-03-01 --until 2026-03-31
     """
+    files = {"html": html, "csv": csv, "spend_csv": spend_csv}
+    if any(files.values()):
+        _write_files(database, {kind: path for kind, path in files.items() if path is not None}, since, until)
+        return
     from core.cli.edge import opened, settings_for, translator
     from core.clock import utc_now
     from core.views.report import report
@@ -55,6 +74,34 @@ def report_command(
             rounds=t.number(figures["rounds"]),
         )
     )
+
+
+def _write_files(
+    database: str | None, files: "Mapping[str, Path]", since: datetime | None, until: datetime | None
+) -> None:
+    from core.cli.edge import opened, settings_for, translator
+    from core.cli.report_files import health_csv, html_page, spend_csv
+    from core.clock import utc_now
+    from core.errors import UserError
+    from core.views.period import Period, period_figures
+
+    if since is not None and until is not None and until < since:
+        raise UserError("The last day, {until}, is before the first, {since}.", since=since.date(), until=until.date())
+    period = Period(since and since.date(), until and until.date())
+    t = translator()
+    with opened(settings_for(database)) as store, store.read() as session:
+        figures = period_figures(session, period, now=utc_now())
+    texts = {
+        "html": lambda: html_page(t, figures),
+        "csv": lambda: health_csv(figures.health),
+        "spend_csv": lambda: spend_csv(figures.lines),
+    }
+    for kind, path in files.items():
+        try:
+            path.write_text(texts[kind](), encoding="utf-8")
+        except OSError as error:
+            raise UserError("{path} cannot be written: {problem}", path=path, problem=error.strerror) from error
+        typer.echo(t("Written: {path}", path=path))
 
 
 def gain_line(t: "Translator", gain: "Mapping[str, Any] | None") -> str:

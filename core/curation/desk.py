@@ -11,7 +11,7 @@ from core.audit import next_entry_id, record_action
 from core.clock import Clock
 from core.curation.recorder import Recorder
 from core.db import Database
-from core.people.accounts import roles_of
+from core.people.accounts import check_an_admin_is_left, roles_of
 from core.people.checks import check_role, check_state
 from core.people.permissions import PERMISSIONS, STANDING, Action, Role
 from core.rules.library import Change, get_rule
@@ -54,6 +54,8 @@ class Desk:
         if self._object_id is None:
             raise RuntimeError(f"{self.action} did not say what it acted on")
         changes = recorder.changes()
+        if any(change["table"] == "person" for change in changes):
+            check_an_admin_is_left(self.session)
         record_action(
             self.session,
             self.change.clock,
@@ -81,7 +83,8 @@ def at_desk(database: Database, action: Action, actor: str, clock: Clock, reason
         recorder = Recorder(session)
         # Terms such as "three rounds on probation" count from the round in which a person acted.
         latest = session.exec(select(func.max(Round.number))).one()
-        change = Change(actor, clock, reason, round_number=latest)
-        desk = Desk(session, change, action, roles, next_entry_id(session))
+        entry_id = next_entry_id(session)
+        change = Change(actor, clock, reason, round_number=latest, entry_id=entry_id)
+        desk = Desk(session, change, action, roles, entry_id)
         yield desk
         desk.close(recorder)

@@ -8,10 +8,10 @@ from sqlalchemy.orm import Mapper
 from sqlmodel import Session, SQLModel
 
 from core.rules.library import CONTENT_FIELDS
-from core.tables import AuditEntry, AuditHead, Rule, RuleEvent
+from core.tables import AuditEntry, AuditHead, AuditObject, Claim, ReviewDraft, Rule, RuleEvent
 
-_TRAILS = (AuditEntry, AuditHead, RuleEvent)
-"""Append-only, or about it: nothing of these is ever taken back."""
+_TRAILS = (AuditEntry, AuditHead, AuditObject, RuleEvent, Claim, ReviewDraft)
+"""Append-only or about it, or somebody's own working state: nothing of these is ever taken back."""
 
 _RULE_COLUMNS = (*CONTENT_FIELDS, "version")
 """A rule's statistics are counted by the loop, whatever people do; an undo leaves them alone."""

@@ -1,4 +1,4 @@
-"""What people do to rules of any state: archive, restore, take a merge apart, quarantine."""
+"""What people do to rules of any state: archive, restore, pin, take a merge apart, quarantine."""
 
 from collections.abc import Mapping
 
@@ -7,9 +7,12 @@ from core.curation.desk import at_desk
 from core.curation.texts import look_for_conflicts
 from core.db import Database
 from core.people.permissions import Action
+from core.rules.comebacks import settle_returned
+from core.rules.conflict_records import reopen_conflicts
 from core.rules.library import check_apart, move_rule
 from core.rules.library import unmerge as take_apart
 from core.rules.lifecycle import Cause, State
+from core.rules.pins import pin_rule, unpin_rule
 
 
 def archive(database: Database, *, rule_id: str, version: int, reason: str, actor: str, clock: Clock) -> None:
@@ -31,8 +34,23 @@ def restore(database: Database, *, rule_id: str, version: int, reason: str, acto
         rule = desk.rule(rule_id, version)
         check_apart(desk.session, rule)
         move_rule(desk.session, rule, State.CANDIDATE, Cause.PERSON, desk.change, approved_by=None, merged_into=None)
+        reopen_conflicts(desk.session, [rule_id])
         look_for_conflicts(desk.session, desk.change, rule)
         desk.record(rule_id, version=version, reason=reason)
+
+
+def pin(database: Database, *, rule_id: str, version: int, actor: str, clock: Clock) -> None:
+    """Keep a rule from being pruned, and from the archive for want of use. Harm and conflicts still demote it."""
+    with at_desk(database, Action.PIN, actor, clock) as desk:
+        pin_rule(desk.session, desk.rule(rule_id, version), desk.change)
+        desk.record(rule_id, version=version)
+
+
+def unpin(database: Database, *, rule_id: str, version: int, actor: str, clock: Clock) -> None:
+    """Let a rule be pruned like any other again."""
+    with at_desk(database, Action.UNPIN, actor, clock) as desk:
+        unpin_rule(desk.session, desk.rule(rule_id, version), desk.change)
+        desk.record(rule_id, version=version)
 
 
 def unmerge(database: Database, *, rule_id: str, version: int, reason: str, actor: str, clock: Clock) -> None:
@@ -47,6 +65,7 @@ def unmerge(database: Database, *, rule_id: str, version: int, reason: str, acto
         for parent in parents:
             look_for_conflicts(desk.session, desk.change, parent)
         names = [parent.id for parent in parents]
+        settle_returned(desk.session, names, Cause.UNMERGED, desk.change)
         desk.record(rule_id, version=version, reason=reason, parents=names)
 
 

@@ -1,6 +1,6 @@
 """A text that a person wrote: its form, its quality, and what it contradicts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from core.rules.conflict_records import record_conflicts
 from core.rules.conflicts import find_conflicts
 from core.rules.library import Change
 from core.rules.lifecycle import State
-from core.rules.quality import check_quality
-from core.settings import Settings
+from core.rules.quality import Finding, check_quality
+from core.rules.terms import jaccard, overlap, terms
+from core.rules.wording import condition_text
+from core.settings import RuleSettings, Settings
 from core.tables import Rule
 from core.tables.rules import RuleContent
 
@@ -22,35 +24,84 @@ _WORDS_ALONE = Thresholds(duplicate=2.0, same_condition=2.0, duplicate_mixed=2.0
 """No cosine reaches these: conflicts are then found by words alone, without the embedding model."""
 
 
-def edited(rule: Rule, changes: Mapping[str, Any]) -> RuleContent:
-    """Return what a rule would say after a change, checked for its form.
+def content_from(values: Mapping[str, Any]) -> RuleContent:
+    """Return what a rule would say, checked for its form.
 
     Raises:
-        UserError: a part is of the wrong type or out of range; names it.
+        UserError: a part is missing, of the wrong type or out of range; names it.
     """
     try:
-        return RuleContent.model_validate(texts(rule) | dict(changes))
+        return RuleContent.model_validate(dict(values))
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         raise UserError("The rule was not saved, your text is kept. {problems}", problems=problems) from error
 
 
-def check_text(draft: RuleContent, settings: Settings) -> None:
+def edited(rule: Rule, changes: Mapping[str, Any]) -> RuleContent:
+    """Return what a rule would say after a change, checked for its form; raises like ``content_from``."""
+    return content_from(texts(rule) | dict(changes))
+
+
+def objections(draft: RuleContent, settings: RuleSettings) -> list[Finding]:
     """A person's text is held to the same standard, but for the confidence, which is a model's matter."""
-    findings = [f for f in check_quality(draft, settings.rules) if f.detector != "confidence"]
+    return [finding for finding in check_quality(draft, settings) if finding.detector != "confidence"]
+
+
+def check_text(draft: RuleContent, settings: Settings) -> None:
+    """Raise a UserError with all objections to a person's text, if there are any."""
+    findings = objections(draft, settings.rules)
     if findings:
         raise UserError("The rule was not saved, your text is kept. {problems}", problems=Messages(findings))
 
 
-def look_for_conflicts(session: Session, change: Change, rule: Rule) -> None:
-    """Record what a changed text contradicts, by words alone; the loop's own checks use meaning too."""
-    others = session.exec(
-        select(Rule).where(Rule.domain == rule.domain, Rule.state != State.ARCHIVED.value, col(Rule.id) != rule.id)
-    ).all()
+def check_new(session: Session, draft: RuleContent, besides: str = "") -> None:
+    """Raise if a rule in use says the very same; a second click on "save" must not make a second rule.
+
+    Args:
+        session: a write session.
+        draft: the text to come.
+        besides: id of the rule that is being changed.
+
+    Raises:
+        UserError: names the other rule.
+    """
+    same = select(Rule.name).where(
+        Rule.domain == draft.domain,
+        Rule.state != State.ARCHIVED.value,
+        Rule.condition == draft.condition,
+        Rule.action == draft.action,
+        Rule.exclusion == draft.exclusion,
+        Rule.id != besides,
+    )
+    name = session.exec(same.limit(1)).first()
+    if name is not None:
+        raise UserError("The library has this rule already: “{name}”. Nothing was changed.", name=name)
+
+
+def look_for_conflicts(session: Session, change: Change, *rules: Rule) -> None:
+    """Record what changed texts contradict, by words alone; the loop's own checks use meaning too."""
+    for domain in {rule.domain for rule in rules}:
+        in_use = session.exec(select(Rule).where(Rule.domain == domain, col(Rule.state) != State.ARCHIVED.value)).all()
+        for rule in rules:
+            if rule.domain == domain:
+                _record_conflicts(session, change, rule, [other for other in in_use if other.id != rule.id])
+
+
+def _record_conflicts(session: Session, change: Change, rule: Rule, others: Sequence[Rule]) -> None:
     pairs: list[tuple[str, RuleContent]] = [(other.id, other) for other in others]
-    nothing = np.zeros((len(pairs), 1), dtype=np.float32)
-    found = find_conflicts(rule, pairs, np.zeros(1, dtype=np.float32), nothing, _WORDS_ALONE)
+    found = find_conflicts(rule, pairs, np.ones(1, dtype=np.float32), _likeness(rule, others), _WORDS_ALONE)
     record_conflicts(session, rule, [finding for finding in found if finding.hard], change)
+
+
+def _likeness(rule: Rule, others: Sequence[Rule]) -> np.ndarray:
+    """Stand in for the cosine, since only the nearest are looked at: words in common, shape (len(others), 1)."""
+    own = terms(condition_text(rule))
+    shares = [(jaccard(own, theirs) + overlap(own, theirs)) / 2 for theirs in map(_condition_terms, others)]
+    return np.asarray(shares, dtype=np.float32).reshape(-1, 1)
+
+
+def _condition_terms(rule: Rule) -> tuple[str, ...]:
+    return terms(condition_text(rule))
 
 
 def texts(rule: RuleContent) -> dict[str, Any]:

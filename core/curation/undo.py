@@ -14,6 +14,8 @@ from core.errors import ConcurrentChangeError, NotAllowedError, UserError
 from core.i18n import mark
 from core.people.checks import check_role
 from core.people.permissions import Action, Role
+from core.rules.comebacks import contradicted
+from core.rules.conflict_records import reopen_conflicts
 from core.rules.library import CONTENT_FIELDS, restore_content
 from core.rules.lifecycle import Cause, State
 from core.tables import AuditEntry, Rule, Undone
@@ -23,8 +25,15 @@ TABLE_NAMES = {
     "proposal": mark("Proposal"),
     "refusal": mark("Refused draft"),
     "conflict": mark("Conflict"),
+    "approval": mark("Approval"),
+    "assignment": mark("Assignment"),
+    "evidence_wish": mark("Wish for evidence"),
+    "policy": mark("Policy"),
     "loop_control": mark("Loop"),
     "setting_override": mark("Setting"),
+    "person": mark("Person"),
+    "rule_pin": mark("Pin"),
+    "saved_view": mark("Saved view"),
     "undone": mark("Action"),
 }
 """What a row of each table is called for people."""
@@ -42,7 +51,8 @@ def undo(database: Database, *, entry_id: int, actor: str, clock: Clock) -> None
         clock: tells the time.
 
     Raises:
-        UserError: no such action, it is undone already, or it is too old to be taken back.
+        UserError: no such action, it is undone already, it is too old to be taken back, or a rule would come back
+            live against one that it contradicts and that went live meanwhile.
         NotAllowedError: it was somebody else's, or the actor could not do it today.
         ConcurrentChangeError: something it changed has changed again since; names it.
     """
@@ -57,6 +67,7 @@ def undo(database: Database, *, entry_id: int, actor: str, clock: Clock) -> None
         for change in entry.changes:
             _check_untouched(desk.session, change)
         _take_back(desk, entry.changes)
+        _check_conflicts(desk, [change["key"] for change in entry.changes if change["table"] == "rule"])
         desk.session.add(Undone(entry_id=entry_id, by_entry_id=desk.entry_id))
         desk.record(str(entry_id), undone=entry.action, kind=entry.object_kind, of=entry.object_id)
 
@@ -72,13 +83,27 @@ def _check_whose(desk: Desk, entry: AuditEntry) -> None:
 
 
 def _check_untouched(session: Session, change: Mapping[str, Any]) -> None:
-    row = session.get(_table(change), change["key"])
-    if (None if row is None else state_of(row)) != change["after"]:
+    row, after = session.get(_table(change), change["key"]), change["after"]
+    now = None if row is None else state_of(row)
+    if now is not None and after is not None:
+        now = {name: now.get(name) for name in after}  # a column that came with a later version of the product is new
+    if now != after:
         raise ConcurrentChangeError(
             "{what} {key} has changed since, so the action cannot be undone: that would overwrite what came later. "
             "Undo the later change first; nothing was changed.",
             what=TABLE_NAMES.get(change["table"], change["table"]),
             key=change["key"],
+        )
+
+
+def _check_conflicts(desk: Desk, rule_ids: Sequence[str]) -> None:
+    reopen_conflicts(desk.session, rule_ids)
+    for rule, other in contradicted(desk.session, rule_ids):
+        raise UserError(
+            "This would bring “{rule}” back into prompts, but it contradicts “{other}”, which went live meanwhile. "
+            "Restore “{rule}” as a candidate and resolve the conflict; nothing was changed.",
+            rule=rule.name,
+            other=other.name,
         )
 
 
@@ -94,8 +119,10 @@ def _take_back(desk: Desk, changes: Sequence[Mapping[str, Any]]) -> None:
         elif row is None:
             desk.session.add(table.model_validate(before))
         else:
-            for name, value in table.model_validate(before):
-                setattr(row, name, value)
+            known = table.model_validate(before)
+            for name in before:
+                # Whoever saw a version must never take a later state for it, so versions only grow.
+                setattr(row, name, getattr(row, name) + 1 if name == "version" else getattr(known, name))
             desk.session.add(row)
         desk.session.flush()
 

@@ -27,6 +27,10 @@ class Trace:
     error: str | None = None
 
 
+OWN_AGENT = "rulewright"
+"""Name of the agent that rolls out tasks here; episodes from outside name their own."""
+
+
 @dataclass(frozen=True)
 class RolloutPlan:
     """What is to be rolled out; ``seed`` drives the environment and the model's sampling alike.
@@ -79,7 +83,7 @@ def run_episode(client: ModelClient, environment: Environment, plan: RolloutPlan
 def _decide(
     client: ModelClient, environment: Environment, plan: RolloutPlan, trace: Trace, turn: int
 ) -> tuple[dict[str, Any], tuple[ToolCall, ...]]:
-    context = CallContext("act", episode_id=plan.episode_id, round_number=plan.round_number)
+    context = CallContext("act", episode_id=plan.episode_id, round_number=plan.round_number, agent=OWN_AGENT)
     sampling = {"temperature": plan.temperature, "seed": plan.seed}
     if plan.action_mode == "json":
         call = decide_as_json(client, context, as_json_messages(trace.messages), environment.tools, sampling, turn)

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from core.clock import Clock
 from core.db import Database
 from core.embeddings import Embedder
 from core.environments.protocol import EnvironmentFactory
 from core.llm.client import ModelClient
+from core.rules.lifecycle import IN_USE, State
+from core.rules.neighbours import ComparedRules
 from core.settings import Settings
 
 
@@ -45,6 +48,16 @@ class Bench:
     testable: bool = True
     progress: Callable[[ProgressEvent], None] = field(default=lambda _event: None)
     should_stop: Callable[[], bool] = field(default=lambda: False)
+
+    @cached_property
+    def library(self) -> ComparedRules:
+        """The rules in use, to hold a new one against."""
+        return ComparedRules(self.database, self.embedder, self.domain, IN_USE)
+
+    @cached_property
+    def archive(self) -> ComparedRules:
+        """The archived rules, to hold a new one against."""
+        return ComparedRules(self.database, self.embedder, self.domain, (State.ARCHIVED,))
 
     def report(self, round_number: int, phase: str, done: int, total: int) -> None:
         """Tell how far a phase is, and leave it if a person wants so.

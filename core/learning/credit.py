@@ -7,6 +7,7 @@ from math import fsum
 from sqlalchemy import case
 from sqlmodel import Session, col, func, select
 
+from core.rules.kinship import with_merges
 from core.tables import Episode, Rule, RuleUse
 
 MIN_BASELINE_EPISODES = 5
@@ -62,8 +63,8 @@ def _baseline(rows: Sequence[tuple[float, int, int]]) -> Baseline:
 def credit_episodes(session: Session, environment: str) -> int:
     """Count every training episode not counted yet; sets its flag in the same transaction.
 
-    Only rules that were served are counted. An episode that a failing model call ended proves nothing about
-    rules and is only flagged.
+    Only rules that were served are counted, and the merges they have become part of since. An episode that a
+    failing model call ended proves nothing about rules and is only flagged.
 
     Returns:
         How many episodes were counted.
@@ -86,21 +87,30 @@ def credit_episodes(session: Session, environment: str) -> int:
 
 
 def _credit(session: Session, episode: Episode, uses: Sequence[RuleUse], baseline: float) -> None:
+    """Count an episode for its rules and for what they became part of after they were served.
+
+    A merge took over what its parents had counted when it was made; this is what was still to be counted.
+    Like there, a use of each parent counts, and an episode is one verified success at most.
+    """
+    passed = episode.grade == "pass"
+    proved: dict[str, Rule] = {}
     for use in uses:
         if use.disposition != "served":
             continue
-        rule = session.get_one(Rule, use.rule_id)
-        passed = episode.grade == "pass"
-        rule.avg_delta += (episode.reward - baseline - rule.avg_delta) / (rule.n_used + 1)
-        rule.n_used += 1
-        rule.n_success += passed
+        rules = with_merges(session, use.rule_id)
+        for rule in rules:
+            rule.avg_delta += (episode.reward - baseline - rule.avg_delta) / (rule.n_used + 1)
+            rule.n_used += 1
+            rule.n_success += passed
+            session.add(rule)
         # Stricter than "not violated": a rule that did not apply has not proved anything.
         if passed and use.compliance == "complied":
             use.verified = True
-            rule.verified += 1
-            rule.last_verified_at = episode.ended_at
             session.add(use)
-        session.add(rule)
+            proved |= {rule.id: rule for rule in rules}
+    for rule in proved.values():
+        rule.verified += 1
+        rule.last_verified_at = episode.ended_at
 
 
 def mark_retrieved(session: Session, round_number: int) -> None:

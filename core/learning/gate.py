@@ -15,10 +15,7 @@ from core.learning.second_try import changes_to_blame
 from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
 from core.learning.verdict import Comparison, Outcome, Verdict, commits, compare, judge
 from core.statistics import noise_floor
-from core.tables import Episode, Task
-
-SECOND = "second"
-"""The arm of the second try."""
+from core.tables import ArmName, Episode, Task
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class GateResult:
     commit: bool
     comparison: Comparison
     noise_floor: float
-    arm: str = "after"
+    arm: ArmName = ArmName.AFTER
     dropped: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -48,7 +45,7 @@ class GateResult:
             "verdict": self.verdict.value,
             "commit": self.commit,
             "noise_floor": self.noise_floor,
-            "arm": self.arm if self.commit else "before",
+            "arm": (self.arm if self.commit else ArmName.BEFORE).value,
             "dropped": list(self.dropped),
             **figures,
         }
@@ -70,10 +67,10 @@ class Evaluator:
             ids = held_out_tasks(session, bench.domain, bench.settings.gate.tasks)
             self.tasks: list[TaskSpec] = load_tasks(session, bench.domain, ids)
 
-    def run(self, arm: str, library: LibrarySnapshot | None) -> list[Outcome]:
+    def run(self, arm: ArmName, library: LibrarySnapshot | None) -> list[Outcome]:
         """Run an arm and return its outcomes; tasks that a failing model call ended are left out."""
-        seed = derive_seed(self._seed, "repeat") if arm == "repeat" else self._seed
-        self._runner.run(Arm(arm, seed, placebo=arm == "random"), self.tasks, library)
+        seed = derive_seed(self._seed, "repeat") if arm is ArmName.REPEAT else self._seed
+        self._runner.run(Arm(arm, seed, placebo=arm is ArmName.RANDOM), self.tasks, library)
         with self._bench.database.read() as session:
             rows = session.exec(
                 select(Episode.task_id, Episode.task_type, Episode.reward, Episode.grade).where(
@@ -110,12 +107,12 @@ def run_gate(
     with bench.database.read() as session:
         current = maker.current(session, bench.domain)
         previous = maker.with_contents(session, bench.domain, undone)
-    after = evaluator.run("after", current)
+    after = evaluator.run(ArmName.AFTER, current)
     if not undone:
         comparison = evaluator.compare(after, after)
         return GateResult(Verdict.NO_CHANGE, True, comparison, 0.0)
-    before = evaluator.run("before", previous)
-    noise = evaluator.noise(before, evaluator.run("repeat", previous))
+    before = evaluator.run(ArmName.BEFORE, previous)
+    noise = evaluator.noise(before, evaluator.run(ArmName.REPEAT, previous))
     result = _result(evaluator, bench, before, after, noise)
     if result.commit:
         return result
@@ -124,8 +121,8 @@ def run_gate(
         rest = maker.with_contents(session, bench.domain, blamed)
     if not blamed or len(blamed) == len(undone):
         return result
-    second = _result(evaluator, bench, before, evaluator.run(SECOND, rest), noise)
-    return replace(second, arm=SECOND, dropped=tuple(blamed)) if second.commit else result
+    second = _result(evaluator, bench, before, evaluator.run(ArmName.SECOND, rest), noise)
+    return replace(second, arm=ArmName.SECOND, dropped=tuple(blamed)) if second.commit else result
 
 
 def _result(
@@ -137,7 +134,13 @@ def _result(
 
 
 def run_ablation(
-    evaluator: Evaluator, bench: Bench, maker: SnapshotMaker, library: LibrarySnapshot, kept: str, *, random_arm: bool
+    evaluator: Evaluator,
+    bench: Bench,
+    maker: SnapshotMaker,
+    library: LibrarySnapshot,
+    kept: ArmName,
+    *,
+    random_arm: bool,
 ) -> dict[str, Any]:
     """Compare the library that stands after the gate with the empty one, and on request with random rules.
 
@@ -150,17 +153,17 @@ def run_ablation(
         random_arm: also run as many random rules.
     """
     with_rules = evaluator.run(kept, library)
-    empty = evaluator.run("empty", None)
+    empty = evaluator.run(ArmName.EMPTY, None)
     gain = evaluator.compare(empty, with_rules)
-    result = gain.as_json() | {"noise_floor": _empty_noise(evaluator, empty), "arm": kept}
+    result = gain.as_json() | {"noise_floor": _empty_noise(evaluator, empty), "arm": kept.value}
     if random_arm:
         placebo = placebo_library(maker, bench, len(library.rules))
-        result["random_arm"] = evaluator.compare(empty, evaluator.run("random", placebo)).as_json()
+        result["random_arm"] = evaluator.compare(empty, evaluator.run(ArmName.RANDOM, placebo)).as_json()
     return result
 
 
 def _empty_noise(evaluator: Evaluator, empty: Sequence[Outcome]) -> float:
-    return evaluator.noise(empty, evaluator.run("empty_repeat", None))
+    return evaluator.noise(empty, evaluator.run(ArmName.EMPTY_REPEAT, None))
 
 
 def held_out_tasks(session: Session, environment: str, limit: int) -> list[str]:

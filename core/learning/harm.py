@@ -8,7 +8,7 @@ from sqlmodel import Session, col, func, select
 
 from core.learning.credit import CREDITED_ARMS, Baseline
 from core.statistics import beta_probability_less
-from core.tables import Episode, RuleUse
+from core.tables import JUDGED, Episode, RuleUse
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def records(session: Session, environment: str, base: Mapping[str, Baseline]) ->
             Episode.status == "done",
             col(Episode.credited).is_(True),
             RuleUse.disposition == "served",
-            col(RuleUse.compliance).in_(("complied", "violated")),
+            col(RuleUse.compliance).in_(JUDGED),
         )
         .group_by(col(RuleUse.rule_id), col(Episode.task_type))
     )

@@ -12,24 +12,24 @@ from sqlmodel import Session, col, select
 
 from core.i18n import mark
 from core.ids import stable_id
+from core.learning.archived_equals import archived_equals
 from core.learning.bench import Bench
 from core.learning.reflection import Operation
 from core.learning.shortening import checked
 from core.llm.client import CallContext
 from core.rules.conflict_records import close_gone_conflicts, record_conflicts
 from core.rules.conflicts import ConflictFinding
-from core.rules.duplicates import Statistics, merged_statistics
 from core.rules.judging import judge_conflicts, judge_equivalence
-from core.rules.kinship import merged_from
-from core.rules.library import VOTED, Change, create_rule, edit_rule, get_rule, move_rule, rules_in
+from core.rules.kinship import learned_from, merge_kin_in_use
+from core.rules.library import VOTED, Change, create_rule, edit_rule, get_rule, move_rule
 from core.rules.lifecycle import Cause, State
-from core.rules.neighbours import Neighbours, compare_with
+from core.rules.merging import Behind, merge_rules
+from core.rules.neighbours import Neighbours
 from core.rules.quality import Finding
 from core.rules.wording import rule_text
-from core.tables import Proposal, Refusal, Rule, RuleEvent, RuleUse
+from core.tables import Proposal, Refusal, Rule, RuleEvent
 from core.tables.rules import RuleContent
 
-_LIVE = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
 _TEXT = ("name", "condition", "action", "exclusion", "rationale", "tags", "priority", "confidence")
 _JUDGED = mark("The model judges that they contradict each other: {reason}")
 _UPVOTE, _DOWNVOTE = 0.03, -0.05
@@ -77,59 +77,63 @@ class Intake:
             rule = session.get(Rule, rule_id)
             return rule if rule is not None and rule.state != State.ARCHIVED else None
 
-    def _library(self) -> list[Rule]:
-        with self.bench.database.read() as session:
-            return rules_in(session, self.bench.domain, _LIVE)
-
     def _add(self, draft: RuleContent, source: Source) -> Effect:
         draft, findings = checked(self.bench.client, self.context, draft, self.bench.settings.rules)
         if findings:
             reasons = [{"detector": f.detector, "template": f.template, "values": f.values} for f in findings]
             return self._refuse(draft, reasons, source)
-        refused = self._refused_before(draft)
-        if refused is not None:
-            template = "A person refused “{name}” before, which says nearly the same."
-            reason = {"detector": "refused_before", "template": template, "values": {"name": refused.name}}
-            return self._refuse(draft, [reason], source)
-        library = self._library()
-        near = compare_with(draft, library, self.bench.embedder)
-        by_id = {rule.id: rule for rule in library}
-        for proposal in near.duplicates[:3]:
-            effect = self._absorb(by_id[proposal.other_id], draft, source)
+        archived = archived_equals(self.bench, draft)
+        if archived.refusal is not None:
+            return self._refuse(draft, [archived.refusal], source)
+        near = self.bench.library.compare(draft)
+        for existing in near.duplicates[:3]:
+            effect = self._absorb(existing, draft, source)
             if effect is not None:
                 return effect
-        return self._create(draft, self._confirmed(draft, by_id, near), source)
+        for rule in archived.returning:
+            effect = self._bring_back(rule, draft, source)
+            if effect is not None:
+                return effect
+        return self._create(draft, self._confirmed(draft, near), source)
 
-    def _refused_before(self, draft: RuleContent) -> Rule | None:
-        """Return a rule that a person sent to the archive and that the draft would bring back."""
-        with self.bench.database.read() as session:
-            ids = session.exec(
-                select(RuleEvent.rule_id).where(
-                    col(RuleEvent.kind).in_((Cause.PERSON.value, Cause.QUARANTINED.value)),
-                    RuleEvent.to_state == State.ARCHIVED.value,
-                )
-            ).all()
-            rules = session.exec(
-                select(Rule).where(
-                    col(Rule.id).in_(ids), Rule.state == State.ARCHIVED.value, Rule.domain == self.bench.domain
-                )
-            ).all()
-        near = compare_with(draft, rules, self.bench.embedder).duplicates
-        return next((rule for rule in rules if near and rule.id == near[0].other_id), None)
-
-    def _confirmed(self, draft: RuleContent, by_id: dict[str, Rule], near: Neighbours) -> list[ConflictFinding]:
+    def _confirmed(self, draft: RuleContent, near: Neighbours) -> list[ConflictFinding]:
         """Keep the conflicts that are certain or that the model confirms; doubt counts as a conflict."""
         hard = [finding for finding in near.conflicts if finding.hard]
         doubtful = [finding for finding in near.conflicts if not finding.hard]
         if not doubtful:
             return hard
-        pairs = [(draft, by_id[finding.other_id]) for finding in doubtful]
+        pairs = [(draft, near.rules[finding.other_id]) for finding in doubtful]
         verdicts = judge_conflicts(self.bench.client, pairs, self.context)
         return hard + [
             replace(finding, detector="model", template=_JUDGED, values={"reason": verdict.reason})
             for finding, verdict in zip(doubtful, verdicts, strict=True)
             if verdict.conflict
         ]
+
+    def _bring_back(self, archived: Rule, draft: RuleContent, source: Source) -> Effect | None:
+        """Make a rule a candidate again that the loop archived and that says what a draft says; None if it does not.
+
+        It comes back as it was, since its record is that of its own text.
+        """
+        if rule_text(archived) != rule_text(draft):
+            judgement = judge_equivalence(self.bench.client, archived, draft, self.context)
+            if judgement is None or not judgement.equivalent:
+                return None
+        conflicts = self._confirmed(archived, self.bench.library.compare(archived))
+
+        def effect(session: Session) -> dict[str, Any]:
+            rule = get_rule(session, archived.id, archived.version)
+            if merge_kin_in_use(session, rule.id):
+                return _outcome("ignored", "A merge with it came into use meanwhile", rule.id)(session)
+            origins = learned_from(rule, source.evidence, source.lineage)
+            why = self.change.because("Reflection came to it again")
+            move_rule(
+                session, rule, State.CANDIDATE, Cause.REENTERED, why, approved_by=None, merged_into=None, **origins
+            )
+            record_conflicts(session, rule, conflicts, self.change)
+            return _entry("reentered", rule.id)
+
+        return effect
 
     def _absorb(self, existing: Rule, draft: RuleContent, source: Source) -> Effect | None:
         """Merge a draft into a rule that says the same; None if the model says it does not."""
@@ -167,17 +171,17 @@ class Intake:
             return _outcome("ignored", "It changes nothing", rule.id)
         if self._is_peoples(rule):
             return self._propose(rule, "edit", draft, source, "")
-        others = {other.id: other for other in self._library() if other.id != rule.id}
-        near = compare_with(draft, list(others.values()), self.bench.embedder)
-        for proposal in near.duplicates[:3]:
-            united = self._unite(rule, draft, others[proposal.other_id], source)
+        near = self.bench.library.compare(draft, without={rule.id})
+        for other in near.duplicates[:3]:
+            united = self._unite(rule, draft, other, source)
             if united is not None:
                 return united
-        conflicts = self._confirmed(draft, others, near)
+        conflicts = self._confirmed(draft, near)
 
         def effect(session: Session) -> dict[str, Any]:
             current = get_rule(session, rule.id, rule.version)
-            edit_rule(session, current, _texts(draft), self.change.because("Reflection made it clearer"))
+            changes = _texts(draft) | learned_from(current, source.evidence, source.lineage)
+            edit_rule(session, current, changes, self.change.because("Reflection made it clearer"))
             record_conflicts(session, current, conflicts, self.change)
             close_gone_conflicts(session, current, conflicts, self.change)
             return _entry("edited", rule.id)
@@ -197,31 +201,18 @@ class Intake:
         """Put a more general rule in the place of its parents, or propose it where a person approved one."""
         for parent in parents:
             if self._is_peoples(parent):
-                return self._propose(parent, "edit", draft, source, reason)
+                beside = [other.id for other in parents if other.id != parent.id]
+                influenced = replace(source, lineage=list(dict.fromkeys([*source.lineage, *beside])))
+                return self._propose(parent, "edit", draft, influenced, reason)
         if self._taken_apart({parent.id for parent in parents}):
             return _outcome("ignored", "A person took a merge of these rules apart before", parents[0].id)
-        others = {rule.id: rule for rule in self._library() if rule.id not in {parent.id for parent in parents}}
-        near = compare_with(draft, list(others.values()), self.bench.embedder)
-        conflicts = self._confirmed(draft, others, near)
+        near = self.bench.library.compare(draft, without={parent.id for parent in parents})
+        conflicts = self._confirmed(draft, near)
 
         def effect(session: Session) -> dict[str, Any]:
             current = [get_rule(session, parent.id, parent.version) for parent in parents]
-            rule = create_rule(
-                session,
-                draft,
-                self.change,
-                origin="merge",
-                id=self._rule_id(source),
-                parents=[parent.id for parent in current],
-                evidence=_union(*[parent.evidence for parent in current], source.evidence),
-                lineage=_union(*[parent.lineage for parent in current], source.lineage),
-                last_verified_at=max((p.last_verified_at for p in current if p.last_verified_at), default=None),
-                last_retrieved_round=max(p.last_retrieved_round or 0 for p in current) or None,
-                **_added_up(session, current).__dict__,
-            )
-            for parent in current:
-                why = self.change.because("Merged into “{name}”", name=rule.name)
-                move_rule(session, parent, State.ARCHIVED, Cause.MERGED, why, merged_into=rule.id)
+            behind = Behind(source.evidence, source.lineage)
+            rule = merge_rules(session, current, draft, self.change, behind, id=self._rule_id(source))
             record_conflicts(session, rule, conflicts, self.change)
             return _entry("merged", rule.id)
 
@@ -276,7 +267,7 @@ class Intake:
                     rule_id=rule.id,
                     rule_version=rule.version,
                     kind=kind,
-                    after=_texts(draft),
+                    after=_texts(draft) | {"lineage": [other for other in source.lineage if other != rule.id]},
                     reason=reason or draft.rationale,
                     evidence=list(source.evidence),
                     round_number=self.change.round_number,
@@ -307,29 +298,6 @@ class Intake:
 
 def _texts(rule: RuleContent) -> dict[str, Any]:
     return {name: getattr(rule, name) for name in (*_TEXT, "domain")}
-
-
-def _added_up(session: Session, rules: Sequence[Rule]) -> Statistics:
-    total = Statistics(0, 0, 0.0)
-    for rule in rules:
-        total = merged_statistics(total, Statistics(rule.n_used, rule.n_success, rule.avg_delta, rule.verified))
-    # Rules that say the same are often in one prompt, and verified successes are of different episodes.
-    apart = max(total.verified - _verified_together(session, rules), *(rule.verified for rule in rules), 0)
-    return replace(total, verified=apart)
-
-
-def _verified_together(session: Session, rules: Sequence[Rule]) -> int:
-    """Return how often adding up counts an episode again in which several of the rules were verified."""
-    episodes: list[set[str]] = []
-    for rule in rules:
-        family = {rule.id} | merged_from(session, [rule.id])
-        uses = select(RuleUse.episode_id).where(col(RuleUse.rule_id).in_(family), col(RuleUse.verified).is_(True))
-        episodes.append(set(session.exec(uses)))
-    return sum(map(len, episodes)) - len(set().union(*episodes))
-
-
-def _union(*lists: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(item for items in lists for item in items))
 
 
 def _entry(result: str, rule_id: str) -> dict[str, Any]:

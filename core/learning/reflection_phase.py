@@ -20,6 +20,7 @@ from core.learning.reflection import Labels, Operation, reflect, request_text, s
 from core.llm.client import CallContext
 from core.rules.library import Change
 from core.rules.lifecycle import State
+from core.settings import Purpose
 from core.tables import Episode, Reflection, Rule, RuleUse
 from core.text import estimate_tokens
 
@@ -80,6 +81,9 @@ class _Phase:
     def id(self) -> str:
         return stable_id("reflection", self.bench.domain, self.change.round_number, self.index)
 
+    def _context(self, purpose: Purpose) -> CallContext:
+        return CallContext(purpose, round_number=self.change.round_number, reflection_id=self.id)
+
     def run(self) -> None:
         with self.bench.database.read() as session:
             row = session.get(Reflection, self.id)
@@ -87,7 +91,7 @@ class _Phase:
             row = self._ask(self._rules())
             with self.bench.database.write() as session:
                 session.add(row)
-        intake = Intake(self.bench, self.change, CallContext("judge", round_number=self.change.round_number))
+        intake = Intake(self.bench, self.change, self._context("judge"))
         lineage = [rule.id for rule in self._rules()] if row.operations else []
         for place in range(len(row.outcomes), len(row.operations)):
             self._take_in(intake, Operation.model_validate(row.operations[place]), place, lineage)
@@ -117,7 +121,7 @@ class _Phase:
         try:
             answer = reflect(
                 self.bench.client,
-                CallContext("reflect", round_number=self.change.round_number),
+                self._context("reflect"),
                 request_text(self.batch, known, self._digests()),
                 system=system_prompt(scoring, settings.round.max_operations, settings.rules.max_units),
                 max_operations=settings.round.max_operations,
@@ -141,7 +145,9 @@ class _Phase:
         if episode.digest_source != "extracted":
             return episode.id, episode.digest
         extracted = Digest(episode.digest, estimate_tokens(episode.digest), episode.decisive_step)
-        context = CallContext("digest", episode_id=episode.id, round_number=self.change.round_number)
+        context = CallContext(
+            "digest", episode_id=episode.id, round_number=self.change.round_number, agent=episode.agent
+        )
         digest = condense(self.bench.client, extracted, context, self.bench.settings.digest)
         if digest.source == "condensed":
             with self.bench.database.write() as session:

@@ -10,7 +10,7 @@ from functools import cached_property
 from sqlmodel import Session, col, select
 
 from core.environments.protocol import Environment, EnvironmentFactory, TaskSpec
-from core.episodes.agent import RolloutPlan, Trace, run_episode
+from core.episodes.agent import OWN_AGENT, RolloutPlan, Trace, run_episode
 from core.episodes.digest import extract_digest
 from core.episodes.grading import grade
 from core.episodes.system_prompt import stable_part
@@ -24,7 +24,7 @@ from core.learning.step_rules import StepRules
 from core.rules.compliance import check_compliance
 from core.rules.prompt import Prompt, assemble
 from core.rules.retrieval import Hit
-from core.tables import Episode, RuleUse, Task
+from core.tables import ArmName, Episode, RuleUse, Task
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Arm:
         placebo: its rules are no rules of the library, so their uses are not recorded.
     """
 
-    name: str
+    name: ArmName
     seed: int
     rollouts: int = 1
     learning: bool = False
@@ -237,12 +237,12 @@ class RolloutRunner:
             task_type=job.task.type,
             query=job.task.query,
             split=job.task.split,
-            arm=arm.name,
+            arm=arm.name.value,
             round_number=self._round,
             rollout=job.rollout,
             seed=job.seed,
             temperature=settings.agent.learn_temperature if arm.learning else 0.0,
-            agent="rulewright",
+            agent=OWN_AGENT,
             model=settings.model.act,
             status="failed" if trace is not None and trace.error else "done",
             error=trace.error if trace is not None else None,

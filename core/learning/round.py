@@ -28,10 +28,12 @@ from core.learning.sampling import sample_tasks
 from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
 from core.learning.transitions import apply_transitions, gather_evidence, prune
 from core.learning.verdict import Verdict
-from core.rules.library import SYSTEM, Change
+from core.rules.library import SYSTEM, Change, rules_in
+from core.rules.lifecycle import State
+from core.rules.policies import policy_decisions
 from core.rules.utility import Scorer, adapt_exploration, make_scorer
 from core.settings import ADJUSTABLE, Settings
-from core.tables import Lease, Round, Task
+from core.tables import ArmName, Lease, Round, Task
 
 PHASES = ("planned", "rolled_out", "reflected", "judged", "settled", "gated", "measured", "finished")
 
@@ -141,7 +143,7 @@ class RoundRunner:
                 tasks = load_tasks(session, bench.domain, list(ids))
                 library = self._maker.current(session, bench.domain)
             runner = RolloutRunner(bench, bench.make_environment, self._number)
-            arm = Arm("learn", row.seed, bench.settings.agent.rollouts_per_task, learning=True)
+            arm = Arm(ArmName.LEARN, row.seed, bench.settings.agent.rollouts_per_task, learning=True)
             runner.run(arm, tasks, library)
         with bench.database.write() as session:
             self._advance(session, "rolled_out")
@@ -164,6 +166,7 @@ class RoundRunner:
             credit_episodes(session, bench.domain)
             mark_retrieved(session, self._number)
             figures = records(session, bench.domain, baselines(session, bench.domain))
+            candidates = rules_in(session, bench.domain, (State.CANDIDATE,))
             evidence = gather_evidence(session, bench.domain, self._number, figures)
             apply_transitions(
                 session,
@@ -172,6 +175,7 @@ class RoundRunner:
                 bench.settings.lifecycle,
                 self._change,
                 testable=bench.testable,
+                decisions=policy_decisions(session, candidates, bench.settings),
             )
             prune(session, bench.domain, self._scorer, bench.settings.lifecycle, self._change)
             self._advance(session, "settled")
@@ -202,7 +206,7 @@ class RoundRunner:
         if evaluator is not None:
             with bench.database.read() as session:
                 library = self._maker.current(session, bench.domain)
-            kept = self._row().verdict["arm"]
+            kept = ArmName(self._row().verdict["arm"])
             gain = run_ablation(evaluator, bench, self._maker, library, kept, random_arm=self._options.random_arm)
         with bench.database.write() as session:
             self._advance(session, "measured", gain=gain)

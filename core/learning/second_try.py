@@ -12,7 +12,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from core.learning.verdict import Outcome
-from core.tables import Episode, Rule, RuleUse
+from core.tables import ArmName, Episode, Rule, RuleUse
 
 
 def changes_to_blame(
@@ -33,7 +33,7 @@ def changes_to_blame(
         .join(Episode, col(Episode.id) == RuleUse.episode_id)
         .where(
             Episode.round_number == round_number,
-            col(Episode.arm).in_(("before", "after")),
+            col(Episode.arm).in_((ArmName.BEFORE.value, ArmName.AFTER.value)),
             col(Episode.task_id).in_(worse),
             RuleUse.disposition == "served",
             RuleUse.compliance == "complied",

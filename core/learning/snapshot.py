@@ -7,15 +7,14 @@ from typing import Any
 from sqlmodel import Session, select
 
 from core.embeddings import COMPARISON, Embedder
+from core.rules.conflict_records import priorities
 from core.rules.library import rules_in
-from core.rules.lifecycle import State
+from core.rules.lifecycle import IN_USE, State
 from core.rules.retrieval import Retrieval, RuleIndex, mutex_groups
 from core.rules.utility import Scorer
 from core.rules.wording import condition_text
 from core.settings import RetrievalSettings
 from core.tables import Conflict, Rule
-
-SERVED_STATES = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class SnapshotMaker:
 
     def current(self, session: Session, domain: str) -> LibrarySnapshot:
         """Return the library as it is now."""
-        return self.of(rules_in(session, domain, SERVED_STATES), _pairs(session))
+        return self.of(rules_in(session, domain, IN_USE), _pairs(session), priorities(session))
 
     def with_contents(
         self, session: Session, domain: str, contents: Mapping[str, Mapping[str, Any]]
@@ -65,16 +64,27 @@ class SnapshotMaker:
             if copy.state != State.ARCHIVED:
                 rules.append(copy)
         rules.sort(key=lambda rule: (rule.created_at, rule.id))
-        return self.of(rules, _pairs(session))
+        return self.of(rules, _pairs(session), priorities(session))
 
-    def of(self, rules: Sequence[Rule], conflicts: Sequence[tuple[str, str]]) -> LibrarySnapshot:
-        """Return a snapshot of the given rules; conflicts with a rule that is not among them do not bind them."""
+    def of(
+        self,
+        rules: Sequence[Rule],
+        conflicts: Sequence[tuple[str, str]],
+        ranked: Sequence[tuple[str, str]] = (),
+    ) -> LibrarySnapshot:
+        """Return a snapshot of the given rules; what binds them to a rule that is not among them does not count.
+
+        Args:
+            rules: in the states that are served.
+            conflicts: pairs of which a prompt carries at most one.
+            ranked: pairs of which the second is served only where the first is not.
+        """
         present = {rule.id for rule in rules}
         mutex = mutex_groups([pair for pair in conflicts if present.issuperset(pair)])
         total = sum(rule.n_used for rule in rules)
         utilities = {rule.id: self.scorer.score(rule, total) for rule in rules}
         vectors = self.embedder.encode([condition_text(rule) for rule in rules], COMPARISON)
-        index = RuleIndex(rules, vectors, utilities, mutex, self.settings)
+        index = RuleIndex(rules, vectors, utilities, mutex, self.settings, ranked)
         return LibrarySnapshot(index, self.embedder)
 
 

@@ -8,13 +8,15 @@ from typing import Any
 from sqlmodel import Session, col, func, select
 
 from core.learning.harm import Record
-from core.rules.conflict_records import live_conflicts
+from core.rules.conflict_records import live_conflicts, losers
 from core.rules.library import Change, move_rule, rules_in
-from core.rules.lifecycle import Cause, State
+from core.rules.lifecycle import IN_USE, Cause, State
+from core.rules.pins import pinned_rules
+from core.rules.policies import Decision
 from core.rules.pruning import rules_to_retire, with_diversity
 from core.rules.utility import Scorer
 from core.settings import LifecycleSettings
-from core.tables import Conflict, Episode, Rule, RuleEvent, RuleUse
+from core.tables import Episode, Rule, RuleEvent, RuleUse
 
 Reason = tuple[str, dict[str, Any]]
 Step = tuple[State, Cause, Reason]
@@ -36,6 +38,8 @@ class Evidence:
     in_conflict: frozenset[str]
     candidate_since: Mapping[str, int]
     losers: frozenset[str] = frozenset()
+    returned: frozenset[str] = frozenset()
+    pinned: frozenset[str] = frozenset()
 
 
 def apply_transitions(
@@ -46,17 +50,23 @@ def apply_transitions(
     change: Change,
     *,
     testable: bool = True,
+    decisions: Mapping[str, Decision] | None = None,
 ) -> None:
     """Move each rule as far as its figures call for; at most one step a round.
 
-    Where no held-out test follows (``testable`` is False), only what a person approved goes live.
+    Where no held-out test follows (``testable`` is False), only what a person approved goes live. ``decisions``
+    are what policies say about candidates, by id; without one, ``settings.approval`` counts.
     """
-    rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
+    decisions = decisions or {}
+    rules = rules_in(session, domain, IN_USE)
     room = settings.capacity - sum(rule.state == State.ACTIVE for rule in rules)
     for rule in rules:
-        settled = rule.id not in evidence.in_conflict | evidence.losers
+        # What came back in this round is tried again first, whatever it had proved before it was archived.
+        settled = rule.id not in evidence.in_conflict | evidence.losers | evidence.returned
         may_go_live = room > 0 and (testable or rule.approved_by is not None) and settled
-        step = _next_step(rule, evidence, settings, change.round_number or 0, may_go_live)
+        step = _policy_step(rule, evidence, decisions) or _next_step(
+            rule, evidence, _ruled(settings, decisions.get(rule.id)), change.round_number or 0, may_go_live
+        )
         if step is not None:
             to, cause, (template, values) = step
             room -= to is State.ACTIVE
@@ -65,11 +75,11 @@ def apply_transitions(
 
 def prune(session: Session, domain: str, scorer: Scorer, settings: LifecycleSettings, change: Change) -> None:
     """Archive what is over capacity and the lowest share by utility, with a bonus for what is unlike the rest."""
-    rules = rules_in(session, domain, (State.CANDIDATE, State.ACTIVE, State.PROBATION))
+    rules = rules_in(session, domain, IN_USE)
     total = sum(rule.n_used for rule in rules)
     scores = {rule.id: scorer.score(rule, total) for rule in rules}
     utilities = with_diversity(rules, scores, settings.diversity_bonus)
-    for rule in rules_to_retire(rules, utilities, settings):
+    for rule in rules_to_retire(rules, utilities, settings, pinned_rules(session)):
         utility = utilities[rule.id]
         # Infinity is no JSON, which is what the values are stored as.
         shown = round(utility, 3) if isfinite(utility) else "∞"
@@ -91,7 +101,7 @@ def is_harmful(record: Record | None, settings: LifecycleSettings) -> bool:
 
 
 def gather_evidence(session: Session, domain: str, round_number: int, records: Mapping[str, Record]) -> Evidence:
-    """Collect trims of the round and open conflicts."""
+    """Collect trims of the round, open conflicts, and what came back from the archive in the round."""
     rows = session.exec(
         select(RuleUse.rule_id, RuleUse.disposition, func.count())
         .join(Episode, col(Episode.id) == RuleUse.episode_id)
@@ -103,15 +113,16 @@ def gather_evidence(session: Session, domain: str, round_number: int, records: M
         counts.setdefault(rule_id, {})[disposition] = count
     shares = {rule_id: parts.get("trimmed", 0) / sum(parts.values()) for rule_id, parts in counts.items()}
     in_conflict = frozenset(rule for c in live_conflicts(session) for rule in (c.rule_a, c.rule_b))
-    return Evidence(records, shares, in_conflict, _candidate_since(session, domain), _losers(session))
+    since, returned = _candidate_since(session, domain), _returned(session, round_number)
+    return Evidence(records, shares, in_conflict, since, losers(session), returned, pinned_rules(session))
 
 
-def _losers(session: Session) -> frozenset[str]:
-    """Return the rules that a person decided against in a conflict: they do not come back by themselves."""
-    kept = session.exec(select(Conflict).where(Conflict.status == "resolved", col(Conflict.resolution).like("keep:%")))
-    return frozenset(
-        conflict.rule_b if conflict.resolution == f"keep:{conflict.rule_a}" else conflict.rule_a for conflict in kept
+def _returned(session: Session, round_number: int) -> frozenset[str]:
+    """Return the rules that the round brought back from the archive."""
+    query = select(RuleEvent.rule_id).where(
+        RuleEvent.round_number == round_number, RuleEvent.kind == Cause.REENTERED.value
     )
+    return frozenset(session.exec(query))
 
 
 def _candidate_since(session: Session, domain: str) -> dict[str, int]:
@@ -127,6 +138,19 @@ def _candidate_since(session: Session, domain: str) -> dict[str, int]:
         .group_by(col(RuleEvent.rule_id))
     )
     return {rule_id: number or 0 for rule_id, number in rows}
+
+
+def _policy_step(rule: Rule, evidence: Evidence, decisions: Mapping[str, Decision]) -> Step | None:
+    """Refuse what a policy refuses; a rule in a conflict always needs a person."""
+    if decisions.get(rule.id) is not Decision.REFUSE or rule.id in evidence.in_conflict:
+        return None
+    return State.ARCHIVED, Cause.POLICY, ("A policy refuses rules of this kind", {})
+
+
+def _ruled(settings: LifecycleSettings, decision: Decision | None) -> LifecycleSettings:
+    """Return the settings as a policy has them for one rule."""
+    approval = {Decision.APPROVE: "auto", Decision.PERSON: "required"}.get(decision) if decision else None
+    return settings if approval is None else settings.model_copy(update={"approval": approval})
 
 
 def _next_step(
@@ -153,7 +177,7 @@ def _candidate_step(
     if ready_to_go_live(rule, rule.id in evidence.in_conflict, settings) and may_go_live:
         return State.ACTIVE, Cause.VERIFIED, ("{verified} verified successes", {"verified": rule.verified})
     since = max(rule.last_retrieved_round or 0, evidence.candidate_since.get(rule.id, 0))
-    if round_number - since >= settings.unretrieved_rounds:
+    if round_number - since >= settings.unretrieved_rounds and rule.id not in evidence.pinned:
         return State.ARCHIVED, Cause.UNRETRIEVED, ("Not retrieved since round {since}", {"since": since})
     return None
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 import httpx2
@@ -19,7 +20,8 @@ from core.llm.completion import Reply, ToolCall, read_reply, read_usage
 from core.llm.dialect import Dialect
 from core.llm.faults import Fault, fault_of, is_worth_another_attempt, waiting
 from core.llm.ledger import Attempt, Ledger
-from core.llm.prices import TokenUsage
+from core.llm.prices import UNREPORTED, TokenUsage
+from core.llm.streaming import AS_STREAM, gather
 from core.llm.structured import Judge, response_format
 from core.settings import Purpose, Settings
 from core.tables.ledger import Outcome
@@ -37,11 +39,13 @@ _ATTEMPT_HEADER = "X-Rulewright-Attempt"
 
 @dataclass(frozen=True)
 class CallContext:
-    """Who is asking; goes into the ledger."""
+    """Who is asking; goes into the ledger. ``agent`` is whose episode it is about, '' where there is none."""
 
     purpose: Purpose
     episode_id: str | None = None
     round_number: int | None = None
+    reflection_id: str | None = None
+    agent: str = ""
 
 
 @dataclass
@@ -173,6 +177,8 @@ class ModelClient:
             "temperature": temperature,
             "max_tokens": self._models.max_output_tokens,
         }
+        if self._models.stream:
+            body |= AS_STREAM
         return body if seed is None else {**body, "seed": seed}
 
     def _ask(self, request: _Request, body: dict[str, Any], judge: Callable[[Reply], Outcome]) -> Reply:
@@ -222,24 +228,28 @@ class ModelClient:
         """
         # chat.completions.create() walks through every message by its type hints, which takes ten times as
         # long as all the rest; post() is the openai client's own way to send a body as it is.
+        post = partial(
+            self._openai.post, "/chat/completions", body=body, options={"headers": {_ATTEMPT_HEADER: str(number)}}
+        )
         try:
-            response = self._openai.post(
-                "/chat/completions",
-                cast_to=httpx2.Response,
-                body=body,
-                options={"headers": {_ATTEMPT_HEADER: str(number)}},
-            )
+            if body.get("stream"):
+                with post(cast_to=object, stream=True, stream_cls=openai.Stream[object]) as stream:
+                    data = self._read_stream(stream)
+            else:
+                data = _read_whole(post(cast_to=httpx2.Response))
         except openai.APIError as error:
             raise fault_of(error) from error
-        try:
-            data = json.loads(response.content)
-        except (ValueError, RecursionError) as error:
-            raise Fault(Outcome.EMPTY, f"the response is not JSON: {error}") from error
         usage = read_usage(data, cached_in_input=self._models.cached_in_input)
         reply = read_reply(data)
         if reply is None:
             raise Fault(Outcome.EMPTY, "the response has neither text nor tool calls", usage)
         return reply, usage
+
+    def _read_stream(self, stream: openai.Stream[object]) -> Any:
+        response = stream.response
+        if response.headers.get("content-type", "").startswith("application/json"):
+            return _read_whole(response)  # an endpoint that does not stream, such as the stand-in's
+        return gather(stream, cached_in_input=self._models.cached_in_input)
 
     def _record(
         self, request: _Request, body: dict[str, Any], outcome: Outcome, usage: TokenUsage, latency_ms: float
@@ -256,8 +266,19 @@ class ModelClient:
                 latency_ms=latency_ms,
                 episode_id=context.episode_id,
                 round_number=context.round_number,
+                reflection_id=context.reflection_id,
+                agent=context.agent,
             )
         )
 
     def _milliseconds_since(self, moment: datetime) -> float:
         return max(0.0, (self._clock() - moment).total_seconds() * 1000)
+
+
+def _read_whole(response: httpx2.Response) -> Any:
+    try:
+        return json.loads(response.read())
+    except httpx2.HTTPError as error:
+        raise Fault(Outcome.CONNECTION_ERROR, f"the response broke off: {error}", UNREPORTED) from error
+    except (ValueError, RecursionError) as error:
+        raise Fault(Outcome.EMPTY, f"the response is not JSON: {error}", UNREPORTED) from error

@@ -8,7 +8,7 @@ from typing import Any
 import json_repair
 from pydantic_core import from_json
 
-from core.llm.prices import TokenUsage
+from core.llm.prices import UNREPORTED, TokenUsage
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,17 @@ class Reply:
 
 
 def read_usage(data: Any, *, cached_in_input: bool) -> TokenUsage:
-    """Return the tokens a response reports, 0 for what it does not.
+    """Return the tokens a response reports, 0 for what it does not; a response without usage has none reported.
 
     Args:
         data: the decoded response, of any kind.
         cached_in_input: ``prompt_tokens`` holds the cached tokens; if not, they are added.
     """
-    usage = _mapping(_mapping(data).get("usage"))
+    usage = mapping(mapping(data).get("usage"))
+    if not usage:
+        return UNREPORTED
     given = _count(usage.get("prompt_tokens"))
-    cached = _count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
+    cached = _count(mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
     output = _count(usage.get("completion_tokens"))
     if cached_in_input:
         return TokenUsage(given, min(cached, given), output)
@@ -58,20 +60,20 @@ def read_usage(data: Any, *, cached_in_input: bool) -> TokenUsage:
 
 def read_reply(data: Any) -> Reply | None:
     """Return the first choice as a reply; None if there is none, or it has neither text nor tool calls."""
-    choices = _mapping(data).get("choices")
-    choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
-    message = _mapping(choice.get("message"))
+    choices = mapping(data).get("choices")
+    choice = mapping(choices[0]) if isinstance(choices, list) and choices else {}
+    message = mapping(choice.get("message"))
     content = message.get("content") or message.get("refusal")
     text = _clean(content) if isinstance(content, str) else ""
     calls = message.get("tool_calls")
-    tool_calls = tuple(_tool_call(n, _mapping(call)) for n, call in enumerate(calls)) if isinstance(calls, list) else ()
+    tool_calls = tuple(_tool_call(n, mapping(call)) for n, call in enumerate(calls)) if isinstance(calls, list) else ()
     if not text.strip() and not tool_calls:
         return None
-    return Reply(text, tool_calls, str(_mapping(data).get("model") or ""), str(choice.get("finish_reason") or ""))
+    return Reply(text, tool_calls, str(mapping(data).get("model") or ""), str(choice.get("finish_reason") or ""))
 
 
 def _tool_call(position: int, call: Mapping[str, Any]) -> ToolCall:
-    function = _mapping(call.get("function"))
+    function = mapping(call.get("function"))
     given = function.get("arguments")
     raw = _clean(given if isinstance(given, str) else json.dumps(given or {}, ensure_ascii=False))
     arguments = _arguments(raw)
@@ -106,7 +108,8 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return a decoded object; an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -14,7 +14,7 @@ from core.tables.ledger import Outcome
 
 _log = logging.getLogger(__name__)
 
-_REPLACEABLE = ("response_format", "max_tokens", "temperature", "seed")
+_REPLACEABLE = ("response_format", "max_tokens", "temperature", "seed", "stream_options")
 _WORDS_ABOUT_SCHEMAS = ("response_format", "schema", "grammar")  # local servers name no parameter
 _SCHEMA_REQUEST = "Answer with one JSON object and nothing else. It must match this JSON schema:\n"
 

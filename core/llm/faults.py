@@ -52,7 +52,9 @@ def fault_of(error: openai.APIError) -> Fault:
             problem = f"status {error.status_code}: {clip(error.message, 300)}"
         parameter = error.param if outcome is Outcome.BAD_REQUEST else None
         return Fault(outcome, problem, retry_after=error.response.headers.get("retry-after"), parameter=parameter)
-    return Fault(Outcome.CONNECTION_ERROR, clip(f"{error.message} {error.__cause__ or ''}", 300))
+    if isinstance(error, openai.APIConnectionError):
+        return Fault(Outcome.CONNECTION_ERROR, clip(f"{error.message} {error.__cause__ or ''}", 300))
+    return Fault(Outcome.SERVER_ERROR, f"an error in the stream: {clip(error.message, 300)}")
 
 
 def is_worth_another_attempt(error: BaseException) -> bool:

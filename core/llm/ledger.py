@@ -4,11 +4,12 @@ Reading it is ``core.views.spend``.
 """
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import case, func, insert, select
+from sqlalchemy import Float, case, cast, func, insert, select
+from sqlmodel import col
 
 from core.clock import Clock
 from core.db import Database
@@ -16,8 +17,9 @@ from core.errors import BudgetExceededError
 from core.llm.prices import Prices, TokenUsage
 from core.settings import BudgetSettings, Purpose
 from core.tables.ledger import LedgerEntry, Outcome
+from core.tables.tallies import PICO_USD, LedgerTally
 
-_REFRESH = timedelta(seconds=5)
+_READ_ANEW = timedelta(minutes=1)
 _TABLE: Any = LedgerEntry.__table__  # type: ignore[attr-defined]
 
 
@@ -34,23 +36,26 @@ class Attempt:
     latency_ms: float
     episode_id: str | None = None
     round_number: int | None = None
+    reflection_id: str | None = None
+    agent: str = ""
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Spent:
-    """USD of real calls, as last read from the database plus what this process has added since."""
+    """USD of real calls as read from the database, up to the row ``last_id``."""
 
     day: date
     today: float
     total: float
+    last_id: int
     read_at: datetime
 
 
 class Ledger:
     """Records attempts and guards the budget; safe to share between threads.
 
-    Sums are kept in memory and read again every few seconds, because other processes spend too. Calls under
-    way when the limit is reached still finish, so spend can pass it by as many calls as run at the same time.
+    Before each attempt the rows that were added since the last look are read, whichever process added them. Calls
+    under way when the limit is reached still finish, so spend can pass it by as many calls as run at the same time.
     Attempts of unknown price count as 0 towards the budget. The simulated model costs nothing: its rows carry
     the price of the real one for planning, but they use up no budget, and no budget stops it.
     """
@@ -108,38 +113,50 @@ class Ledger:
             "latency_ms": attempt.latency_ms,
             "outcome": attempt.outcome.value,
             "episode_id": attempt.episode_id,
+            "agent": attempt.agent,
             "round_number": attempt.round_number,
+            "reflection_id": attempt.reflection_id,
             "created_at": now,
         }
-        # One lock around row and sum: a reading in between would count the row twice.
-        with self._lock:
-            self._insert(row)
-            self._add(cost or 0.0, now)
-
-    def _insert(self, row: dict[str, Any]) -> None:
         with self._database.engine.connect().execution_options(write=True) as connection:
             connection.execute(insert(_TABLE), row)
             connection.commit()
 
-    def _add(self, cost: float, now: datetime) -> None:
-        spent = self._spent
-        if spent is not None and spent.day == now.astimezone(UTC).date():
-            spent.today += cost
-            spent.total += cost
-        else:
-            self._spent = None
-
     def _up_to_date(self) -> _Spent:
         now = self._clock().astimezone(UTC)
-        if self._spent is None or self._spent.day != now.date() or now - self._spent.read_at >= _REFRESH:
-            self._spent = self._read(now)
+        known = self._spent
+        # Where rows of several processes do not become visible in the order of their ids, one could be passed over.
+        if known is None or known.day != now.date() or now - known.read_at >= _READ_ANEW:
+            self._spent = self._read_anew(now)
+        else:
+            self._spent = self._read_on(known)
         return self._spent
 
-    def _read(self, now: datetime) -> _Spent:
-        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        cost = _TABLE.c.cost_usd
-        today = func.sum(case((_TABLE.c.created_at >= midnight, cost), else_=0.0))
-        query = select(func.coalesce(func.sum(cost), 0.0), func.coalesce(today, 0.0))
+    def _read_anew(self, now: datetime) -> _Spent:
+        """Read the tally, which covers all rows that there are."""
+        days = (
+            select(col(LedgerTally.day), func.sum(cast(col(LedgerTally.cost), Float)))
+            .where(col(LedgerTally.simulated).is_(False))
+            .group_by(col(LedgerTally.day))
+        )
         with self._database.engine.connect() as connection:
-            row = connection.execute(query.where(_TABLE.c.simulated.is_(False))).one()
-        return _Spent(day=now.date(), total=float(row[0]), today=float(row[1]), read_at=now)
+            last_id = connection.execute(select(func.max(_TABLE.c.id))).scalar_one()
+            by_day = {day: cost / PICO_USD for day, cost in connection.execute(days)}
+        today = sum(cost for day, cost in by_day.items() if day >= now.date().isoformat())
+        return _Spent(now.date(), today, sum(by_day.values()), last_id or 0, now)
+
+    def _read_on(self, known: _Spent) -> _Spent:
+        midnight = datetime(known.day.year, known.day.month, known.day.day, tzinfo=UTC)
+        cost = case((_TABLE.c.simulated.is_(False), _TABLE.c.cost_usd), else_=0.0)
+        today = case((_TABLE.c.created_at >= midnight, cost), else_=0.0)
+        query = select(func.sum(cost), func.sum(today), func.max(_TABLE.c.id)).where(_TABLE.c.id > known.last_id)
+        with self._database.engine.connect() as connection:
+            total, since_midnight, last_id = connection.execute(query).one()
+        if last_id is None:
+            return known
+        return replace(
+            known,
+            today=known.today + float(since_midnight or 0.0),
+            total=known.total + float(total or 0.0),
+            last_id=last_id,
+        )

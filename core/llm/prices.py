@@ -32,11 +32,18 @@ class ModelPrice(BaseModel):
 
 @dataclass(frozen=True)
 class TokenUsage:
-    """Tokens of one response; ``input`` is all input, what came from the cache (``cached``) included once."""
+    """Tokens of one response; ``input`` is all input, what came from the cache (``cached``) included once.
+
+    ``reported`` is False for a response that came but did not say what it used; its tokens are then 0.
+    """
 
     input: int = 0
     cached: int = 0
     output: int = 0
+    reported: bool = True
+
+
+UNREPORTED = TokenUsage(reported=False)
 
 
 class Prices:
@@ -54,11 +61,13 @@ class Prices:
         self._providers: dict[str, str | None] = {}
 
     def cost(self, model: str, usage: TokenUsage, at: datetime) -> float | None:
-        """Return USD for what a response reported, or None if the model's price is unknown.
+        """Return USD for what a response reported, or None if that or the model's price is unknown.
 
-        An attempt without any reported token costs 0 whatever the price. ``at`` counts where a provider's
-        price depends on the date or the hour.
+        An attempt that got no response, or one of no token, costs 0 whatever the price. ``at`` counts where a
+        provider's price depends on the date or the hour.
         """
+        if not usage.reported:
+            return None
         if usage == TokenUsage():
             return 0.0
         if model in self._own:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.rules.lifecycle import State
+from core.rules.lifecycle import IN_USE, State
 
 
 class Role(StrEnum):
@@ -21,8 +21,26 @@ class Action(StrEnum):
     APPROVE = "approve"
     EDIT_AND_APPROVE = "edit_and_approve"
     REFUSE = "refuse"
+    ASK_EVIDENCE = "ask_evidence"
+    MERGE_INTO = "merge_into"
+    BULK_APPROVE = "bulk_approve"
+    BULK_REFUSE = "bulk_refuse"
+    ASSIGN = "assign"
+    SET_POLICIES = "set_policies"
     ARCHIVE = "archive"
     RESTORE = "restore"
+    CREATE = "create"
+    EDIT = "edit"
+    PIN = "pin"
+    UNPIN = "unpin"
+    ARCHIVE_MANY = "archive_many"
+    RESTORE_MANY = "restore_many"
+    PIN_MANY = "pin_many"
+    UNPIN_MANY = "unpin_many"
+    IMPORT_HANDBOOK = "import_handbook"
+    REWIND = "rewind"
+    SAVE_VIEW = "save_view"
+    DELETE_VIEW = "delete_view"
     UNMERGE = "unmerge"
     QUARANTINE = "quarantine"
     ACCEPT_PROPOSAL = "accept_proposal"
@@ -33,6 +51,11 @@ class Action(StrEnum):
     STEP_LOOP = "step_loop"
     CHANGE_SETTING = "change_setting"
     CHANGE_BUDGET = "change_budget"
+    INVITE = "invite"
+    FIRST_SIGN_IN = "first_sign_in"
+    CHANGE_ROLES = "change_roles"
+    DEACTIVATE = "deactivate"
+    REACTIVATE = "reactivate"
     UNDO = "undo"
 
 
@@ -50,11 +73,17 @@ STANDING = "standing"
 
 STATES: dict[str, frozenset[str]] = {
     "rule": frozenset(state.value for state in State),
+    "rules": frozenset(state.value for state in State),
+    "library": frozenset({STANDING}),
+    "view": frozenset({STANDING}),
     "proposal": frozenset({"open", "accepted", "refused"}),
     "refusal": frozenset({"refused", "revived"}),
     "conflict": frozenset({"open", "resolved", "dismissed"}),
+    "item": frozenset({"waiting", "decided"}),
+    "policies": frozenset({STANDING}),
     "loop": frozenset({STANDING}),
     "setting": frozenset({STANDING}),
+    "person": frozenset({"absent", "active", "deactivated"}),
     "action": frozenset({"done", "undone"}),
 }
 """The kinds of object and the states that each can be in."""
@@ -66,14 +95,34 @@ def _may(*roles: Role, kind: str, states: tuple[str, ...] = (STANDING,)) -> Perm
 
 _E, _O, _M = Role.EXPERT, Role.OPERATOR, Role.MANAGER
 _CANDIDATE, _ARCHIVED = (State.CANDIDATE.value,), (State.ARCHIVED.value,)
-_IN_USE = (State.CANDIDATE.value, State.ACTIVE.value, State.PROBATION.value)
+_IN_USE = tuple(state.value for state in IN_USE)
+_ANY = tuple(state.value for state in State)
 
 PERMISSIONS: dict[Action, Permission] = {
     Action.APPROVE: _may(_E, kind="rule", states=_CANDIDATE),
     Action.EDIT_AND_APPROVE: _may(_E, kind="rule", states=_CANDIDATE),
     Action.REFUSE: _may(_E, kind="rule", states=_CANDIDATE),
+    Action.ASK_EVIDENCE: _may(_E, kind="rule", states=_CANDIDATE),
+    # The other rule may be live; that it is in use is checked where it is read.
+    Action.MERGE_INTO: _may(_E, kind="rule", states=_CANDIDATE),
+    Action.BULK_APPROVE: _may(_E, kind="rule", states=_CANDIDATE),
+    Action.BULK_REFUSE: _may(_E, kind="rule", states=_CANDIDATE),
+    Action.ASSIGN: _may(_E, _O, kind="item", states=("waiting",)),
+    Action.SET_POLICIES: _may(_E, kind="policies"),
     Action.ARCHIVE: _may(_E, _O, kind="rule", states=_IN_USE),
     Action.RESTORE: _may(_E, _O, kind="rule", states=_ARCHIVED),
+    Action.CREATE: _may(_E, kind="library"),
+    Action.EDIT: _may(_E, kind="rule", states=_IN_USE),
+    Action.PIN: _may(_E, _O, kind="rule", states=_IN_USE),
+    Action.UNPIN: _may(_E, _O, kind="rule", states=_ANY),
+    Action.ARCHIVE_MANY: _may(_E, _O, kind="rules", states=_IN_USE),
+    Action.RESTORE_MANY: _may(_E, _O, kind="rules", states=_ARCHIVED),
+    Action.PIN_MANY: _may(_E, _O, kind="rules", states=_IN_USE),
+    Action.UNPIN_MANY: _may(_E, _O, kind="rules", states=_ANY),
+    Action.IMPORT_HANDBOOK: _may(_E, kind="library"),
+    Action.REWIND: _may(_O, kind="library"),
+    Action.SAVE_VIEW: _may(_E, _O, _M, kind="view"),
+    Action.DELETE_VIEW: _may(_E, _O, _M, kind="view"),
     Action.UNMERGE: _may(_E, _O, kind="rule", states=_IN_USE),
     Action.QUARANTINE: _may(_E, _O, kind="rule", states=_IN_USE),
     Action.ACCEPT_PROPOSAL: _may(_E, kind="proposal", states=("open",)),
@@ -84,6 +133,12 @@ PERMISSIONS: dict[Action, Permission] = {
     Action.STEP_LOOP: _may(_O, _M, kind="loop"),
     Action.CHANGE_SETTING: _may(_O, kind="setting"),
     Action.CHANGE_BUDGET: _may(_M, kind="setting"),
+    Action.INVITE: _may(kind="person", states=("absent",)),
+    # Only for oneself: it ties the account to the subject that the provider names.
+    Action.FIRST_SIGN_IN: _may(_E, _O, _M, kind="person", states=("active",)),
+    Action.CHANGE_ROLES: _may(kind="person", states=("active", "deactivated")),
+    Action.DEACTIVATE: _may(kind="person", states=("active",)),
+    Action.REACTIVATE: _may(kind="person", states=("deactivated",)),
     # Whoever may do it may take it back; core.curation.undo also asks that it was their own.
     Action.UNDO: _may(_E, _O, _M, kind="action", states=("done",)),
 }

@@ -15,6 +15,7 @@ from sqlmodel import Session, col, func, select
 from core.clock import Clock
 from core.errors import ConcurrentChangeError, UserError
 from core.ids import new_id
+from core.rules.archive import in_quarantine
 from core.rules.kinship import merge_kin_in_use
 from core.rules.lifecycle import Cause, State, check_transition
 from core.tables import Rule, RuleEvent
@@ -32,7 +33,8 @@ CONTENT_FIELDS = (*RuleContent.model_fields, "parents", "evidence", "lineage", "
 class Change:
     """Who changes something, why, in which round, and when.
 
-    ``reason`` is what a person typed, or an English template that ``values`` go into when it is shown.
+    ``reason`` is what a person typed, or an English template that ``values`` go into when it is shown;
+    ``entry_id`` the audit entry that a person's action leaves.
     """
 
     actor: str
@@ -40,6 +42,7 @@ class Change:
     reason: str = ""
     round_number: int | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
+    entry_id: int | None = None
 
     def because(self, template: str, **values: Any) -> "Change":
         """Return the same change for another reason."""
@@ -112,6 +115,11 @@ def move_rule(session: Session, rule: Rule, to: State, cause: Cause, change: Cha
     rule.version += 1
     session.add(rule)
     _record(session, rule, cause.value, change, before=before, from_state=from_state)
+
+
+def note_rule(session: Session, rule: Rule, kind: str, change: Change) -> None:
+    """Write an event that leaves what a rule says and where it stands as it is, such as a pin."""
+    _record(session, rule, kind, change, before=content_of(rule), from_state=rule.state)
 
 
 def restore_content(session: Session, rule: Rule, content: Mapping[str, Any], cause: Cause, change: Change) -> None:
@@ -214,19 +222,24 @@ def contents_at(session: Session, event_id: int, domain: str | None = None) -> d
     return {key: value for key, value in contents.items() if domain is None or value["domain"] == domain}
 
 
-def rewind(session: Session, event_id: int, change: Change, domain: str) -> int:
+def rewind(session: Session, event_id: int, change: Change, domain: str) -> list[str]:
     """Restore a domain's library of an earlier moment; rules that came later are archived.
 
+    What a person quarantined stays in the archive as it is, with all that was merged into it: it was taken out
+    for doing harm, whatever the moment. Only a person brings it back, rule by rule.
+
     Returns:
-        How many rules changed.
+        Ids of the rules that changed.
     """
     target = contents_at(session, event_id, domain)
-    changed = 0
-    for rule in session.exec(select(Rule).where(Rule.domain == domain)).all():
+    held = in_quarantine(session, domain)
+    changed = []
+    for rule in session.exec(select(Rule).where(Rule.domain == domain, col(Rule.id).not_in(held))).all():
         version = rule.version
         wanted = target.get(rule.id) or {**content_of(rule), "state": State.ARCHIVED.value, "probation_since": None}
         restore_content(session, rule, wanted, Cause.REWOUND, change)
-        changed += rule.version != version
+        if rule.version != version:
+            changed.append(rule.id)
     return changed
 
 
@@ -258,6 +271,7 @@ def _record(
             before=before,
             after=content_of(rule),
             created_at=change.clock(),
+            entry_id=change.entry_id,
         )
     )
     session.flush()

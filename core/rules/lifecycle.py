@@ -14,17 +14,23 @@ class State(StrEnum):
     ARCHIVED = "archived"
 
 
+IN_USE = (State.CANDIDATE, State.ACTIVE, State.PROBATION)
+"""All but the archive."""
+
+
 class Cause(StrEnum):
     """Why a rule changes its state."""
 
     VERIFIED = "verified"  # enough verified successes, and approved
     PERSON = "person"  # somebody with the right to do so decided it
+    POLICY = "policy"  # a policy that people have set refuses rules of its kind
     QUARANTINED = "quarantined"  # a person took it out together with the harmful rule it descends from
     HARMFUL = "harmful"  # probably worse than doing without
     UNRETRIEVED = "unretrieved"  # a candidate nobody's prompt asked for
     TRIMMED = "trimmed"  # the token budget cut it from most prompts of a round
     LOST_CONFLICT = "lost_conflict"  # the other side of a conflict was kept
     RECOVERED = "recovered"  # its posterior is back at the baseline
+    REENTERED = "reentered"  # reflection came to it again after the loop itself had archived it
     NO_RECOVERY = "no_recovery"  # on probation too long
     MERGED = "merged"  # became part of a more general rule
     UNMERGED = "unmerged"  # the merge was taken back
@@ -39,13 +45,21 @@ _C, _A, _P, _X = State.CANDIDATE, State.ACTIVE, State.PROBATION, State.ARCHIVED
 TRANSITIONS: dict[tuple[State, State], frozenset[Cause]] = {
     (_C, _A): frozenset({Cause.VERIFIED, Cause.PERSON}),
     (_C, _X): frozenset(
-        {Cause.PERSON, Cause.QUARANTINED, Cause.HARMFUL, Cause.UNRETRIEVED, Cause.MERGED, Cause.PRUNED}
+        {
+            Cause.PERSON,
+            Cause.POLICY,
+            Cause.QUARANTINED,
+            Cause.HARMFUL,
+            Cause.UNRETRIEVED,
+            Cause.MERGED,
+            Cause.PRUNED,
+        }
     ),
     (_A, _P): frozenset({Cause.HARMFUL, Cause.TRIMMED, Cause.LOST_CONFLICT, Cause.PERSON}),
     (_A, _X): frozenset({Cause.PERSON, Cause.QUARANTINED, Cause.MERGED, Cause.PRUNED}),
     (_P, _A): frozenset({Cause.RECOVERED, Cause.PERSON}),
     (_P, _X): frozenset({Cause.PERSON, Cause.QUARANTINED, Cause.NO_RECOVERY, Cause.MERGED, Cause.PRUNED}),
-    (_X, _C): frozenset({Cause.PERSON}),
+    (_X, _C): frozenset({Cause.PERSON, Cause.REENTERED}),
 }
 """What may lead from one state to another in the course of things."""
 

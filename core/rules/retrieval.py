@@ -1,6 +1,6 @@
 """Which rules a prompt carries for a query, with a reason for every rule in and out (design section 6)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isinf
@@ -29,7 +29,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A rule that was not retrieved, and why: state, exclusion, mutex, candidates or rank."""
+    """A rule that was not retrieved, and why: state, exclusion, mutex, priority, candidates or rank."""
 
     rule: Rule
     reason: str
@@ -82,6 +82,7 @@ class RuleIndex:
         mutex: rule id -> group; at most one rule of a group is served, and a candidate only where no live rule
             of its group could be.
         settings: weights and limits.
+        ranked: pairs of ids of which the second is served only where the first is not: a person's decision.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class RuleIndex:
         utilities: Mapping[str, float],
         mutex: Mapping[str, str],
         settings: RetrievalSettings,
+        ranked: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.rules = tuple(rules)
         self.utilities = dict(utilities)
@@ -104,6 +106,7 @@ class RuleIndex:
         self._groups = [mutex.get(rule.id) for rule in self.rules]
         self._live_of = _live_rules(self.rules, self._groups)
         self._is_candidate = [rule.state == State.CANDIDATE for rule in self.rules]
+        self._above = _places_above(self.rules, ranked)
         self._bm25 = _build_bm25(self.rules)
 
     def retrieve(self, query: str, query_vector: np.ndarray) -> Retrieval:
@@ -117,7 +120,7 @@ class RuleIndex:
             return Retrieval(())
         ranking = self._rank(search_terms(query), query_vector)
         terms = frozenset(content_terms(query))
-        kept = self._choose(ranking, terms, all_of_them=False).kept
+        kept = self._settle(ranking, terms, all_of_them=False).kept
         return Retrieval(tuple(self._hit(ranking, place) for place in kept), lambda: self._explain(ranking, terms))
 
     def _rank(self, terms: list[str], query_vector: np.ndarray) -> _Ranking:
@@ -145,7 +148,29 @@ class RuleIndex:
             utility=self.utilities[rule.id],
         )
 
-    def _choose(self, ranking: _Ranking, terms: frozenset[str], *, all_of_them: bool) -> _Choice:
+    def _settle(self, ranking: _Ranking, terms: frozenset[str], *, all_of_them: bool) -> _Choice:
+        """Choose rules; where both of a ranked pair come in, leave the second out and choose again."""
+        second: set[int] = set()
+        while True:
+            choice = self._choose(ranking, terms, second, all_of_them=all_of_them)
+            yields = self._second(choice.kept)
+            if yields is None:
+                return choice
+            second.add(yields)
+
+    def _second(self, kept: Sequence[int]) -> int | None:
+        """Return the place of a rule that yields to another one in the same choice, if there is one.
+
+        In a chain that is never one below a rule that yields itself: it may stay once that one is gone.
+        """
+        above = {place: self._above[place] & set(kept) for place in kept if place in self._above}
+        yielding = {place for place, others in above.items() if others}
+        sure = [place for place in kept if place in yielding and above[place] - yielding]
+        return next(reversed(sure or [place for place in kept if place in yielding]), None)
+
+    def _choose(
+        self, ranking: _Ranking, terms: frozenset[str], second: Collection[int], *, all_of_them: bool
+    ) -> _Choice:
         """Walk down the ranking until the prompt is full, or to its end for an explanation."""
         settings, choice = self._settings, _Choice()
         floor = min(settings.min_candidates, settings.max_candidates, settings.top_k)
@@ -156,7 +181,7 @@ class RuleIndex:
                 break
             is_candidate = self._is_candidate[place]
             waiting -= is_candidate
-            reason = self._filter(place, terms, choice.groups)
+            reason = "priority" if place in second else self._filter(place, terms, choice.groups)
             if reason is not None:
                 choice.filtered.append((place, reason))
             elif is_candidate and choice.candidates >= settings.max_candidates:
@@ -198,7 +223,7 @@ class RuleIndex:
         return len(exclusion) >= 2 and exclusion <= terms
 
     def _explain(self, ranking: _Ranking, terms: frozenset[str]) -> tuple[LeftOut, ...]:
-        choice = self._choose(ranking, terms, all_of_them=True)
+        choice = self._settle(ranking, terms, all_of_them=True)
         reasons = [(place, "rank") for place in choice.outranked]
         reasons += [(place, "candidates") for place in choice.over_cap]
         reasons += choice.filtered
@@ -214,15 +239,32 @@ def _live_rules(rules: Sequence[Rule], groups: Sequence[str | None]) -> dict[str
     return live
 
 
+def _places_above(rules: Sequence[Rule], ranked: Sequence[tuple[str, str]]) -> dict[int, set[int]]:
+    """Return the places of the rules that go before each rule, where there are any."""
+    places = {rule.id: place for place, rule in enumerate(rules)}
+    above: dict[int, set[int]] = {}
+    for first, second in ranked:
+        if first in places and second in places:
+            above.setdefault(places[second], set()).add(places[first])
+    return above
+
+
 def mutex_groups(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return rule id -> group for the connected components of open conflicts; a group is named by its least id."""
-    group: dict[str, str] = {}
+    parent: dict[str, str] = {}
+
+    def least(rule: str) -> str:
+        while parent[rule] != rule:
+            parent[rule] = parent[parent[rule]]  # halves the way for whoever comes next
+            rule = parent[rule]
+        return rule
+
     for a, b in pairs:
-        first, second = group.get(a, a), group.get(b, b)
-        target = min(first, second)
-        members = [rule for rule, name in group.items() if name in (first, second)]
-        group.update(dict.fromkeys([*members, a, b], target))
-    return group
+        parent.setdefault(a, a)
+        parent.setdefault(b, b)
+        first, second = sorted((least(a), least(b)))
+        parent[second] = first
+    return {rule: least(rule) for rule in parent}
 
 
 def _build_bm25(rules: Sequence[Rule]) -> bm25s.BM25 | None:

@@ -37,6 +37,14 @@ def rule_text(rule: RuleContent) -> str:
     return text + (f" Except {_lower_first(exclusion)}." if exclusion else "")
 
 
+def action_with_exception(rule: RuleContent, exception: RuleContent) -> str:
+    """Return a rule's action with what another rule asks for in its own case: "{action}; if {condition}, {action}"."""
+    (_, action, _), (condition, other, _) = _parts(rule), _parts(exception)
+    if has_cjk(action + other):
+        return f"{action}；若{condition}，则{other}"
+    return f"{action}; if {_lower_first(condition)}, {_lower_first(other)}"
+
+
 def rule_units(rule: RuleContent) -> int:
     """Count the length units of what the rule says, without the words that join its parts."""
     return sum(length_units(part) for part in _parts(rule))

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON
+from sqlalchemy import JSON, Index
 from sqlmodel import Field, SQLModel
 
 from core.tables.columns import UtcDateTime
@@ -40,6 +40,14 @@ class AuditEntry(SQLModel, table=True):
     """One action of a person. Append-only; ``digest`` covers the row and the digest before it."""
 
     __tablename__ = "audit_entry"
+    # By what the page Audit filters by, newest first.
+    __table_args__ = (
+        Index("ix_audit_entry_newest", "actor", "id"),
+        Index("ix_audit_entry_actor", "actor", "action", "id"),
+        Index("ix_audit_entry_action", "action", "id"),
+        Index("ix_audit_entry_object_kind", "object_kind", "id"),
+        Index("ix_audit_entry_created_at", "created_at"),
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     actor: str
@@ -53,6 +61,16 @@ class AuditEntry(SQLModel, table=True):
     created_at: datetime = Field(sa_type=UtcDateTime)
     previous_digest: str = ""
     digest: str = ""
+
+
+class AuditObject(SQLModel, table=True):
+    """Which entries touched an object: the one acted on, and each row changed. Made from the entries, to find them."""
+
+    __tablename__ = "audit_object"
+
+    object_id: str = Field(primary_key=True)
+    kind: str = Field(primary_key=True, description="The kind of object acted on, or the table of a changed row.")
+    entry_id: int = Field(primary_key=True, foreign_key="audit_entry.id")
 
 
 class AuditHead(SQLModel, table=True):

@@ -1,12 +1,27 @@
 """Tasks, the episodes that agents lived through on them, and which rules were in their prompts."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import JSON, Index, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
 from core.tables.columns import UtcDateTime
+
+
+class ArmName(StrEnum):
+    """What an episode was played for; the whole vocabulary."""
+
+    LEARN = "learn"  # training tasks
+    EXTERNAL = "external"  # by another agent
+    BEFORE = "before"  # held-out tasks with the library from before the round
+    AFTER = "after"  # with the library as the round changed it
+    SECOND = "second"  # with those changes that are not to blame for a first failure
+    REPEAT = "repeat"  # as before, with other seeds: how far a library differs from itself
+    EMPTY = "empty"  # without any rule
+    EMPTY_REPEAT = "empty_repeat"  # once more, likewise
+    RANDOM = "random"  # with as many rules that have nothing to do with the tasks
 
 
 class Task(SQLModel, table=True):
@@ -33,6 +48,12 @@ class Episode(SQLModel, table=True):
         Index("ix_episode_environment_arm", "environment", "arm", "credited"),
         Index("ix_episode_task", "task_id"),
         Index("ix_episode_prompt", "prompt_hash"),
+        # By what the page Episodes filters by, newest first.
+        Index("ix_episode_started", "started_at"),
+        Index("ix_episode_arm_started", "arm", "started_at"),
+        Index("ix_episode_grade_started", "grade", "started_at"),
+        Index("ix_episode_environment_started", "environment", "started_at"),
+        Index("ix_episode_round_started", "round_number", "started_at"),
     )
 
     id: str = Field(
@@ -43,7 +64,7 @@ class Episode(SQLModel, table=True):
     task_type: str
     query: str
     split: str = Field(description="train or held_out")
-    arm: str = Field(description="learn, external, before, after, repeat, empty or random")
+    arm: str = Field(description="One of ArmName.")
     round_number: int | None = Field(default=None, foreign_key="round.number")
     rollout: int = 0
     seed: int = 0
@@ -73,6 +94,10 @@ class Episode(SQLModel, table=True):
     ended_at: datetime = Field(sa_type=UtcDateTime)
     credited: bool = Field(default=False, description="Its statistics have been counted (once).")
     reflected_round: int | None = Field(default=None, description="Round whose reflection had it at hand.")
+
+
+JUDGED = ("complied", "violated")
+"""Verdicts that make up the denominator of compliance; pairs to which a rule did not apply are kept apart."""
 
 
 class RuleUse(SQLModel, table=True):

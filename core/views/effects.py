@@ -1,21 +1,23 @@
 """What a rule does to each health metric: randomised estimate beside the raw figures (design section 5).
 
-Reads sums only: no episode is loaded, whatever their number.
+Reads tallies; only for compliance, and among chosen episodes, the uses of the rules one by one.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Select, Subquery, case, func, literal, select
 from sqlmodel import Session, col
 
 from core.effects import Effect, Sums, effect
 from core.i18n import TOO_FEW
-from core.statistics import EMPTY, Interval, wilson
-from core.tables import Episode, Rule, RuleUse
+from core.statistics import Interval
+from core.tables import JUDGED, Episode, Rule, RuleTally, RuleUse
 from core.views.health import METRICS
+from core.views.raw_figures import raw_figures
+
+Split = Literal["round", "type"]
 
 _SHARES = frozenset(METRICS) - {"mean_turns"}
 
@@ -45,48 +47,95 @@ def rule_effects(session: Session, rule_id: str) -> list[MetricEffect]:
     rule = session.get(Rule, rule_id)
     if rule is None:
         return []
-    raw = _raw(session, rule)
+    raw = raw_figures(session, rule)
     return [
         MetricEffect(metric, effect(sums, share=metric in _SHARES, min_n=TOO_FEW), *raw[metric])
         for metric, sums in _sums(session, METRICS, [rule_id])[rule_id].items()
     ]
 
 
-def effects_by_rule(session: Session, rule_ids: Iterable[str], *, metric: str = "success_rate") -> dict[str, Effect]:
-    """Return each rule's effect on one metric."""
-    found = _sums(session, [metric], list(rule_ids))
+def effects_by_rule(
+    session: Session, rule_ids: Iterable[str], *, metric: str = "success_rate", among: Sequence[str] | None = None
+) -> dict[str, Effect]:
+    """Return each rule's effect on one metric, over all episodes or ``among`` some, by their ids."""
+    found = _sums(session, [metric], list(rule_ids), among)
     return {
         rule_id: effect(by_metric[metric], share=metric in _SHARES, min_n=TOO_FEW)
         for rule_id, by_metric in found.items()
     }
 
 
-def _sums(session: Session, metrics: Iterable[str], rule_ids: list[str]) -> dict[str, dict[str, list[Sums]]]:
+def effects_by(session: Session, rule_id: str, metric: str, split: Split) -> dict[int | str, Effect]:
+    """Return a rule's effect on one metric by round or by task type, in their order."""
+    found: dict[int | str, list[Sums]] = {}
+    for _, side, propensity, *figures, key in session.execute(_query(metric, [rule_id], split=split)):
+        found.setdefault(key, []).append(Sums(bool(side), propensity, *(float(figure) for figure in figures)))
+    return {key: effect(sums, share=metric in _SHARES, min_n=TOO_FEW) for key, sums in found.items()}
+
+
+def _sums(
+    session: Session, metrics: Iterable[str], rule_ids: list[str], among: Sequence[str] | None = None
+) -> dict[str, dict[str, list[Sums]]]:
     """Add up the learning episodes that retrieved each rule, by the coin's side and its probability.
 
     An episode that lost the whole library tells nothing about one rule: the others were missing too.
     """
     found: dict[str, dict[str, list[Sums]]] = {rule_id: {metric: [] for metric in metrics} for rule_id in rule_ids}
-    kept = case((col(RuleUse.disposition) == "left_out", 0), else_=1)
-    place = (col(RuleUse.rule_id), kept, col(RuleUse.propensity))
-    totals = _compliance_totals(rule_ids)
     for metric in metrics:
-        x, d = _parts(metric, totals)
-        query = (
-            select(*place, func.count(), func.sum(x), func.sum(d), func.sum(x * x), func.sum(d * d), func.sum(x * d))
-            .join(Episode, col(Episode.id) == col(RuleUse.episode_id))
-            .where(
-                col(RuleUse.rule_id).in_(rule_ids),
-                col(Episode.arm) == "learn",
-                col(Episode.library_left_out).is_(False),
-            )
-            .group_by(*place)
-        )
-        if metric == "compliance_rate":
-            query = query.join(totals, totals.c.episode_id == col(Episode.id))
+        query = _query(metric, rule_ids, among=among)
         for rule_id, side, propensity, *figures in session.execute(query):
             found[rule_id][metric].append(Sums(bool(side), propensity, *(float(figure) for figure in figures)))
     return found
+
+
+def _query(
+    metric: str, rule_ids: list[str], *, split: Split | None = None, among: Sequence[str] | None = None
+) -> Select[Any]:
+    """Add up by rule, side and probability, and by what it is to be split by; from the tally where it knows."""
+    tallied = metric != "compliance_rate" and among is None
+    query = _tallied(metric, split) if tallied else _one_by_one(metric, rule_ids, split)
+    if among is not None:
+        query = query.where(col(Episode.id).in_(among))
+    return query.where(
+        col((RuleTally if tallied else RuleUse).rule_id).in_(rule_ids),
+        col((RuleTally if tallied else Episode).arm) == "learn",
+        col((RuleTally if tallied else Episode).library_left_out).is_(False),
+    )
+
+
+def _tallied(metric: str, split: Split | None) -> Select[Any]:
+    one = RuleTally
+    x, d, xx, dd, xd = {
+        "success_rate": (one.passed, one.uses, one.passed, one.uses, one.passed),
+        "mean_turns": (one.turns, one.uses, one.turns_squared, one.uses, one.turns),
+        "tool_error_rate": (
+            one.tool_errors,
+            one.tool_calls,
+            one.tool_errors_squared,
+            one.tool_calls_squared,
+            one.calls_times_errors,
+        ),
+    }[metric]
+    sums = [func.sum(column) for column in (one.uses, x, d, xx, dd, xd)]
+    return _grouped(one, sums, {"round": one.round_number, "type": one.task_type}, split)
+
+
+def _one_by_one(metric: str, rule_ids: list[str], split: Split | None) -> Select[Any]:
+    totals = _compliance_totals(rule_ids)
+    x, d = _parts(metric, totals)
+    sums = [func.count(), func.sum(x), func.sum(d), func.sum(x * x), func.sum(d * d), func.sum(x * d)]
+    query = _grouped(RuleUse, sums, {"round": Episode.round_number, "type": Episode.task_type}, split)
+    query = query.join(Episode, col(Episode.id) == col(RuleUse.episode_id))
+    return query.join(totals, totals.c.episode_id == col(Episode.id)) if metric == "compliance_rate" else query
+
+
+def _grouped(
+    uses: type[RuleTally | RuleUse], sums: Sequence[Any], splits: Mapping[Split, Any], split: Split | None
+) -> Select[Any]:
+    kept = case((col(uses.disposition) == "left_out", 0), else_=1)
+    place = (col(uses.rule_id), kept, col(uses.propensity))
+    by = [] if split is None else [col(splits[split])]
+    return select(*place, *sums, *by).select_from(uses).group_by(*place, *by).order_by(*by)
 
 
 def _parts(metric: str, totals: Subquery) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
@@ -99,7 +148,7 @@ def _parts(metric: str, totals: Subquery) -> tuple[ColumnElement[Any], ColumnEle
         return 1.0 * col(Episode.tool_errors), 1.0 * col(Episode.tool_calls)
     own, verdict = col(RuleUse.disposition) == "served", col(RuleUse.compliance)
     complied = case((own & (verdict == "complied"), 1.0), else_=0.0)
-    judged = case((own & verdict.in_(("complied", "violated")), 1.0), else_=0.0)
+    judged = case((own & verdict.in_(JUDGED), 1.0), else_=0.0)
     return totals.c.complied - complied, totals.c.judged - judged
 
 
@@ -111,42 +160,9 @@ def _compliance_totals(rule_ids: list[str]) -> Subquery:
         select(
             col(RuleUse.episode_id).label("episode_id"),
             func.sum(case((verdict == "complied", 1.0), else_=0.0)).label("complied"),
-            func.sum(case((verdict.in_(("complied", "violated")), 1.0), else_=0.0)).label("judged"),
+            func.sum(case((verdict.in_(JUDGED), 1.0), else_=0.0)).label("judged"),
         )
         .where(col(RuleUse.disposition) == "served", col(RuleUse.episode_id).in_(concerned))
         .group_by(col(RuleUse.episode_id))
         .subquery()
     )
-
-
-def _raw(session: Session, rule: Rule) -> dict[str, tuple[Interval, Interval]]:
-    """Return each metric over the episodes with the rule in their prompt, and over all others of its domain."""
-    served = select(col(RuleUse.episode_id)).where(
-        col(RuleUse.rule_id) == rule.id, col(RuleUse.disposition) == "served"
-    )
-    carried = case((col(Episode.id).in_(served), 1), else_=0)
-    passed = func.sum(case((col(Episode.grade) == "pass", 1), else_=0))
-    columns = (passed, *(func.sum(col(c)) for c in (Episode.turns, Episode.tool_errors, Episode.tool_calls)))
-    figures: defaultdict[str, dict[int, Interval]] = defaultdict(dict)
-    for side, n, passes, turns, errors, calls in session.execute(
-        _learning(select(carried, func.count(), *columns), rule.domain).group_by(carried)
-    ):
-        figures["success_rate"][side] = wilson(int(passes), n)
-        figures["mean_turns"][side] = Interval(turns / n, None, None, n)
-        figures["tool_error_rate"][side] = wilson(int(errors), int(calls))
-    verdict = col(RuleUse.compliance)
-    complied = func.sum(case((verdict == "complied", 1), else_=0))
-    judged = func.sum(case((verdict.in_(("complied", "violated")), 1), else_=0))
-    others = (
-        _learning(select(carried, complied, judged), rule.domain)
-        .join(RuleUse, col(RuleUse.episode_id) == col(Episode.id))
-        .where(col(RuleUse.disposition) == "served", col(RuleUse.rule_id) != rule.id)
-        .group_by(carried)
-    )
-    for side, followed, pairs in session.execute(others):
-        figures["compliance_rate"][side] = wilson(int(followed), int(pairs))
-    return {metric: (figures[metric].get(1, EMPTY), figures[metric].get(0, EMPTY)) for metric in METRICS}
-
-
-def _learning(query: Select[Any], domain: str) -> Select[Any]:
-    return query.select_from(Episode).where(col(Episode.arm) == "learn", col(Episode.environment) == domain)

@@ -5,15 +5,16 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, func
+from sqlalchemy import func
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from core.rules.wording import rule_text
-from core.tables import Episode, Rule, RuleUse
+from core.tables import ArmName, Episode, EpisodeTally, Rule, RuleUse
+from core.tables.tallies import OUTSIDE
 from core.views.paging import PAGE_SIZE, Page
 
-ARMS = ("learn", "external", "before", "after", "repeat", "empty", "random")
+ARMS = tuple(arm.value for arm in ArmName)
 GRADES = ("pass", "marginal", "fail")
 
 _LISTED: tuple[Any, ...] = (
@@ -126,9 +127,10 @@ class EpisodeChoices:
 
 def episode_choices(session: Session) -> EpisodeChoices:
     """Tell which environments and rounds have episodes."""
-    environments = session.exec(select(Episode.environment).distinct().order_by(Episode.environment)).all()
-    numbers = session.exec(select(Episode.round_number).where(col(Episode.round_number).is_not(None)).distinct()).all()
-    return EpisodeChoices(tuple(environments), tuple(sorted((n for n in numbers if n is not None), reverse=True)))
+    tally = (EpisodeTally.environment, EpisodeTally.round_number)
+    places = session.exec(select(*tally).distinct()).all()
+    numbers = {number for _, number in places} - {OUTSIDE}
+    return EpisodeChoices(tuple(sorted({name for name, _ in places})), tuple(sorted(numbers, reverse=True)))
 
 
 def episodes(
@@ -142,18 +144,16 @@ def episodes(
     offset: int = 0,
 ) -> Page[EpisodeRow]:
     """List episodes, newest first; None means no filter."""
-    asked = (
-        (Episode.environment, environment),
-        (Episode.arm, arm),
-        (Episode.grade, grade),
-        (Episode.round_number, round_number),
-    )
-    wanted: list[ColumnElement[bool]] = [col(column) == value for column, value in asked if value is not None]
-    total = session.exec(select(func.count()).select_from(Episode).where(*wanted)).one()
+    asked = {"environment": environment, "arm": arm, "grade": grade, "round_number": round_number}
+    given = {name: value for name, value in asked.items() if value is not None}
+    counted = select(func.coalesce(func.sum(EpisodeTally.episodes), 0)).filter_by(**given)
+    total = session.exec(counted.select_from(EpisodeTally)).one()
+    if offset >= total:
+        return Page((), total)
     # The messages of a page of episodes weigh megabytes, so only the listed columns are read.
     found = session.execute(
         select_columns(*_LISTED)
-        .where(*wanted)
+        .filter_by(**given)
         .order_by(col(Episode.started_at).desc(), Episode.id)
         .limit(limit)
         .offset(offset)
@@ -172,7 +172,7 @@ def episode_story(session: Session, episode_id: str) -> EpisodeStory | None:
         agent=episode.agent,
         temperature=episode.temperature,
         error=episode.error,
-        messages=tuple(_message(index, message) for index, message in enumerate(episode.messages)),
+        messages=messages_of(episode.messages),
         rules=_served(session, episode_id),
         library_left_out=episode.library_left_out,
         digest=episode.digest,
@@ -180,6 +180,11 @@ def episode_story(session: Session, episode_id: str) -> EpisodeStory | None:
         decisive_step=episode.decisive_step,
         duration_s=(episode.ended_at - episode.started_at).total_seconds(),
     )
+
+
+def messages_of(stored: list[dict[str, Any]]) -> tuple[Message, ...]:
+    """Return an episode's messages as people read them, in order."""
+    return tuple(_message(index, message) for index, message in enumerate(stored))
 
 
 def _served(session: Session, episode_id: str) -> tuple[ServedRule, ...]:

@@ -1,10 +1,10 @@
 """The four health metrics and the gain over the empty library, each with n and a 95 % interval (section 8).
 
-Reads aggregates only: no episode is loaded, whatever their number.
+Reads tallies only: it takes no longer with more episodes.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,8 @@ from sqlmodel import Session, col
 
 from core.ids import derive_seed
 from core.statistics import Interval, bootstrap_mean_of_counts, wilson
-from core.tables import Episode, Round, RuleUse
+from core.tables import JUDGED, ComplianceTally, EpisodeTally, Round, TurnsTally
+from core.tables.tallies import OUTSIDE
 
 METRICS = ("success_rate", "mean_turns", "tool_error_rate", "compliance_rate")
 
@@ -30,7 +31,7 @@ class HealthRow:
     Attributes:
         round: its number; None for episodes outside any round (recorded, from other agents).
         split: train or held_out.
-        arm: learn, external, before, after, repeat, empty or random.
+        arm: one of ``core.tables.ArmName``.
         metric: success_rate, tool_error_rate, compliance_rate (in [0, 1]), or mean_turns (turns).
         value: the metric.
         low: lower end of its 95 % interval.
@@ -63,7 +64,7 @@ class Gain:
         mcnemar_p: exact two-sided p of the two counts.
         noise_floor: difference the library reaches against itself by chance.
         random_value: the same difference for as many random rules; None if they were not run.
-        arm: the arm that ran the library left standing by the round, after or before.
+        arm: the arm that ran the library left standing by the round: after, second or before.
     """
 
     round: int
@@ -117,6 +118,12 @@ def shrinking_gain(session: Session, *, environment: str | None = None) -> list[
     return last if len(last) > _SHRINKING_ROUNDS and shrinks else []
 
 
+def standing_rows(rows: Iterable[HealthRow], gains: Iterable[Gain]) -> list[HealthRow]:
+    """Return of each round the rows of the arm that ran the library left standing; none before that is settled."""
+    arms = {one.round: one.arm for one in gains}
+    return [row for row in rows if row.round in arms and row.arm == arms[row.round]]
+
+
 def ablation_scores(session: Session, *, environment: str | None = None) -> tuple[HealthRow, HealthRow] | None:
     """Return the held-out success rates without and with the library, of the round with the newest gain."""
     newest = gain(session, environment=environment)
@@ -148,47 +155,46 @@ def _gain(number: int, figures: dict[str, Any]) -> Gain:
 
 
 def _intervals(session: Session, environment: str | None) -> Iterator[tuple[_Place, str, Interval]]:
-    passed = _count_if(col(Episode.grade) == "pass")
-    calls, failed = func.sum(col(Episode.tool_calls)), func.sum(col(Episode.tool_errors))
-    for *place, n, passes, n_calls, n_failed in session.execute(
-        _by_place([func.count(), passed, calls, failed], environment)
-    ):
+    calls, failed = func.sum(col(EpisodeTally.tool_calls)), func.sum(col(EpisodeTally.tool_errors))
+    passed = _sum_if(EpisodeTally.episodes, col(EpisodeTally.grade) == "pass")
+    episodes = _by_place(EpisodeTally, [func.sum(col(EpisodeTally.episodes)), passed, calls, failed], environment)
+    for *place, n, passes, n_calls, n_failed in session.execute(episodes):
         yield _place(place), "success_rate", wilson(int(passes), int(n))
         yield _place(place), "tool_error_rate", wilson(int(n_failed), int(n_calls))
     for at, counts in _turn_counts(session, environment).items():
         yield at, "mean_turns", bootstrap_mean_of_counts(counts, seed=derive_seed("mean_turns", *at))
-    for *place, complied, judged in session.execute(_compliance(environment)):
-        yield _place(place), "compliance_rate", wilson(int(complied), int(judged))
+    verdict = col(ComplianceTally.compliance)
+    judged = [_sum_if(ComplianceTally.uses, condition) for condition in (verdict == "complied", verdict.in_(JUDGED))]
+    for *place, followed, pairs in session.execute(_by_place(ComplianceTally, judged, environment)):
+        yield _place(place), "compliance_rate", wilson(int(followed), int(pairs))
 
 
 def _turn_counts(session: Session, environment: str | None) -> dict[_Place, dict[float, int]]:
     counts: defaultdict[_Place, dict[float, int]] = defaultdict(dict)
-    turns = col(Episode.turns)
-    for *place, value, n in session.execute(_by_place([turns, func.count()], environment).group_by(turns)):
+    turns = col(TurnsTally.turns)
+    query = _by_place(TurnsTally, [turns, func.sum(col(TurnsTally.episodes))], environment).group_by(turns)
+    for *place, value, n in session.execute(query):
         counts[_place(place)][float(value)] = int(n)
     return counts
 
 
-def _compliance(environment: str | None) -> Select[Any]:
-    verdict = col(RuleUse.compliance)
-    columns = [_count_if(verdict == "complied"), _count_if(verdict.in_(("complied", "violated")))]
-    query = _by_place(columns, environment).join(RuleUse, col(RuleUse.episode_id) == col(Episode.id))
-    return query.where(col(RuleUse.disposition) == "served")
+def _by_place(
+    tally: type[EpisodeTally | TurnsTally | ComplianceTally],
+    columns: Sequence[SQLColumnExpression[Any]],
+    environment: str | None,
+) -> Select[Any]:
+    place = (col(tally.round_number), col(tally.split), col(tally.arm))
+    query = select(*place, *columns).group_by(*place)
+    return query if environment is None else query.where(col(tally.environment) == environment)
 
 
-def _by_place(columns: Sequence[SQLColumnExpression[Any]], environment: str | None) -> Select[Any]:
-    place = (col(Episode.round_number), col(Episode.split), col(Episode.arm))
-    query = select(*place, *columns).select_from(Episode).group_by(*place)
-    return query if environment is None else query.where(col(Episode.environment) == environment)
-
-
-def _count_if(condition: ColumnElement[bool]) -> ColumnElement[int]:
-    return func.sum(case((condition, 1), else_=0))
+def _sum_if(counted: Any, condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.sum(case((condition, counted), else_=0))
 
 
 def _place(values: Sequence[Any]) -> _Place:
     number, split, arm = values
-    return number, split, arm
+    return None if number == OUTSIDE else number, split, arm
 
 
 def _order(row: HealthRow) -> tuple[int, str, str, int]:

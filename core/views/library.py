@@ -5,18 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, String, case, cast, func, or_
+from sqlalchemy import String, case, cast, func
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from core.rules.kinship import descendants as rules_descended_from
+from core.rules.lifecycle import State
 from core.rules.wording import rule_text
 from core.statistics import Interval, wilson
-from core.tables import Episode, Rule, RuleEvent, RuleUse
+from core.tables import Rule, RuleEvent, RuleTally
 from core.tables.rules import RuleContent
-from core.views.paging import PAGE_SIZE, Page
+from core.tables.tallies import OUTSIDE
+from core.views.paging import PAGE_SIZE
 
-STATES = ("candidate", "active", "probation", "archived")
+STATES = tuple(state.value for state in State)
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class RuleRow:
 class RuleChange:
     """One event of a rule's history. ``changed`` maps a field of its content to (before, after).
 
-    ``reason`` is what a person typed, or a template that ``reason_values`` go into.
+    ``reason`` is what a person typed, or a template that ``reason_values`` go into; ``entry_id`` the audit entry of
+    the action that made it.
     """
 
     kind: str
@@ -63,6 +66,7 @@ class RuleChange:
     round_number: int | None
     at: datetime
     changed: dict[str, tuple[Any, Any]]
+    entry_id: int | None
 
 
 @dataclass(frozen=True)
@@ -97,38 +101,6 @@ def library_counts(session: Session) -> LibraryCounts:
         select(Rule.domain, func.count()).where(Rule.state != "archived").group_by(Rule.domain).order_by(Rule.domain)
     ).all()
     return LibraryCounts({state: states.get(state, 0) for state in STATES}, dict(domains))
-
-
-def rules(
-    session: Session,
-    *,
-    state: str | None = None,
-    domain: str | None = None,
-    text: str = "",
-    limit: int = PAGE_SIZE,
-    offset: int = 0,
-) -> Page[RuleRow]:
-    """List rules, most used first within the newest states.
-
-    Args:
-        session: for reading.
-        state: one of ``STATES``, or None for all.
-        domain: only this domain, or None for all.
-        text: every word of it has to occur in name, condition, action, exclusion or rationale.
-        limit: rows at most.
-        offset: rows to skip.
-    """
-    wanted = _conditions(state, domain, text)
-    total = session.exec(select(func.count()).select_from(Rule).where(*wanted)).one()
-    order = case(
-        {name: place for place, name in enumerate(("active", "candidate", "probation"))},
-        value=Rule.state,
-        else_=3,
-    )
-    found = session.exec(
-        select(Rule).where(*wanted).order_by(order, col(Rule.n_used).desc(), Rule.id).limit(limit).offset(offset)
-    ).all()
-    return Page(tuple(rule_row(rule) for rule in found), total)
 
 
 def rule_story(session: Session, rule_id: str, *, events: int = 100) -> RuleStory | None:
@@ -192,35 +164,21 @@ def content_changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, 
     return {field: (before[field], after[field]) for field in fields if before[field] != after[field]}
 
 
-def _conditions(state: str | None, domain: str | None, text: str) -> list[ColumnElement[bool]]:
-    wanted: list[ColumnElement[bool]] = []
-    if state is not None:
-        wanted.append(col(Rule.state) == state)
-    if domain is not None:
-        wanted.append(col(Rule.domain) == domain)
-    searched = (Rule.name, Rule.condition, Rule.action, Rule.exclusion, Rule.rationale)
-    for word in text.split():
-        wanted.append(or_(*(col(column).icontains(word, autoescape=True) for column in searched)))
-    return wanted
-
-
 def _children(session: Session, rule_id: str) -> list[Rule]:
     named = cast(Rule.parents, String).contains(f'"{rule_id}"', autoescape=True)
     return list(session.exec(select(Rule).where(named).order_by(Rule.id).limit(PAGE_SIZE)).all())
 
 
 def _uses(session: Session, rule_id: str) -> tuple[RoundUse, ...]:
-    served = case((col(RuleUse.disposition) == "served", 1), else_=0)
-    passed = case(((col(RuleUse.disposition) == "served") & (col(Episode.grade) == "pass"), 1), else_=0)
-    violated = case((col(RuleUse.compliance) == "violated", 1), else_=0)
+    one, is_served = RuleTally, col(RuleTally.disposition) == "served"
+    served, passed = (case((is_served, counted), else_=0) for counted in (one.uses, one.passed))
     found = session.execute(
-        select_columns(col(Episode.round_number), func.count(), func.sum(served), func.sum(passed), func.sum(violated))
-        .join(RuleUse, col(RuleUse.episode_id) == col(Episode.id))
-        .where(col(RuleUse.rule_id) == rule_id)
-        .group_by(col(Episode.round_number))
-        .order_by(col(Episode.round_number))
+        select_columns(col(one.round_number), *map(func.sum, (one.uses, served, passed, one.violated)))
+        .where(col(one.rule_id) == rule_id)
+        .group_by(col(one.round_number))
+        .order_by(col(one.round_number))
     ).all()
-    return tuple(RoundUse(*row) for row in found)
+    return tuple(RoundUse(None if number == OUTSIDE else number, *counts) for number, *counts in found)
 
 
 def _change(event: RuleEvent) -> RuleChange:
@@ -234,4 +192,5 @@ def _change(event: RuleEvent) -> RuleChange:
         round_number=event.round_number,
         at=event.created_at,
         changed=content_changes(event.before or {}, event.after),
+        entry_id=event.entry_id,
     )

@@ -5,12 +5,15 @@ from datetime import datetime, timedelta
 from typing import Any, get_args
 
 from sqlalchemy import func
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from core.control import current_settings
 from core.settings import ADJUSTABLE, Settings
 from core.tables import Lease, LoopControl, Refusal, Round, SettingOverride
 from core.views.paging import PAGE_SIZE, Page
+
+LOOP_STATES = ("running", "slow", "paused", "stopped")
 
 _SLOW_BEATS = 3
 """Heartbeats that may be missed before the loop is called slow."""
@@ -65,6 +68,16 @@ class RoundRow:
     error_values: dict[str, Any]
     started_at: datetime
     ended_at: datetime | None
+
+
+@dataclass(frozen=True)
+class VerdictCount:
+    """How many rounds of an environment ended alike; ``verdict`` is '' where the gate has said nothing (yet)."""
+
+    environment: str
+    status: str
+    verdict: str
+    n: int
 
 
 @dataclass(frozen=True)
@@ -154,6 +167,13 @@ def rounds(session: Session, *, limit: int = PAGE_SIZE, offset: int = 0) -> Page
         ),
         total,
     )
+
+
+def rounds_by_verdict(session: Session) -> tuple[VerdictCount, ...]:
+    """Count rounds by environment, status and verdict, in this order."""
+    place = (col(Round.environment), col(Round.status), func.coalesce(col(Round.verdict)["verdict"].as_string(), ""))
+    found = session.execute(select_columns(*place, func.count()).group_by(*place).order_by(*place))
+    return tuple(VerdictCount(*values) for values in found)
 
 
 def settings_in_force(session: Session, settings: Settings) -> tuple[SettingRow, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlmodel import Session, col
 
-from core.tables import Conflict, Episode, Round, Rule
+from core.tables import Conflict, EpisodeTally, Round, Rule
 from core.views.health import Gain, gain, health_rows
 from core.views.spend import Spend, Usage, spend
 
@@ -34,7 +34,7 @@ def report(session: Session, *, now: datetime) -> dict[str, Any]:
         "conflicts_open": session.execute(
             select(func.count()).select_from(Conflict).where(col(Conflict.status) == "open")
         ).scalar_one(),
-        "episodes": session.execute(select(func.count()).select_from(Episode)).scalar_one(),
+        "episodes": session.execute(select(func.coalesce(func.sum(col(EpisodeTally.episodes)), 0))).scalar_one(),
         "rounds": len(finished),
         "verdicts": [{"round": number, "status": status, "verdict": verdict} for number, status, verdict in finished],
     }
@@ -68,6 +68,7 @@ def _spend(sums: Spend) -> dict[str, Any]:
         },
         "today_usd": sums.today_usd,
         "by_model": _usages(sums.by_model),
+        "by_agent": _usages(sums.by_agent),
         "by_round": _usages({"" if number is None else str(number): each for number, each in sums.by_round.items()}),
         "by_day": _usages(sums.by_day),
         "calls": sums.total.calls,

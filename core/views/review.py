@@ -1,10 +1,10 @@
-"""What waits for a person: the queue, and each item with all that a decision needs (design section 12)."""
+"""One waiting item with all that a decision needs (design section 12)."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import String, cast, func, literal, or_, union_all
+from sqlalchemy import String, cast, or_
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
@@ -13,7 +13,7 @@ from core.tables import Conflict, Episode, Proposal, Reflection, Rule
 from core.tables.rules import RuleContent
 from core.text import hidden_characters
 from core.views.library import RuleRow, content_changes, rule_row
-from core.views.paging import PAGE_SIZE, Page
+from core.views.paging import PAGE_SIZE
 
 _CARD: tuple[Any, ...] = (
     Episode.id,
@@ -24,19 +24,6 @@ _CARD: tuple[Any, ...] = (
     Episode.turns,
     Episode.digest,
 )
-
-
-@dataclass(frozen=True)
-class QueueItem:
-    """One waiting item. ``kind`` is rule or proposal; ``verified`` counts the rule's verified successes."""
-
-    kind: str
-    id: str
-    name: str
-    domain: str
-    verified: int
-    round_number: int | None
-    created_at: datetime
 
 
 @dataclass(frozen=True)
@@ -107,38 +94,6 @@ class ProposalItem:
     created_at: datetime
 
 
-def queue(session: Session, *, limit: int = PAGE_SIZE, offset: int = 0) -> Page[QueueItem]:
-    """List what waits, oldest first: candidates nobody approved yet, and open proposals."""
-    candidates = select_columns(
-        literal("rule").label("kind"),
-        col(Rule.id),
-        col(Rule.name),
-        col(Rule.domain),
-        col(Rule.verified),
-        col(Rule.created_round),
-        col(Rule.created_at),
-    ).where(col(Rule.state) == "candidate", col(Rule.approved_by).is_(None))
-    proposals = (
-        select_columns(
-            literal("proposal").label("kind"),
-            col(Proposal.id),
-            col(Rule.name),
-            col(Rule.domain),
-            col(Rule.verified),
-            col(Proposal.round_number),
-            col(Proposal.created_at),
-        )
-        .join(Rule, col(Rule.id) == col(Proposal.rule_id))
-        .where(col(Proposal.status) == "open")
-    )
-    waiting = union_all(candidates, proposals).subquery()
-    total = session.execute(select_columns(func.count()).select_from(waiting)).scalar_one()
-    found = session.execute(
-        select_columns(waiting).order_by(waiting.c.created_at, waiting.c.id).limit(limit).offset(offset)
-    ).all()
-    return Page(tuple(QueueItem(*row) for row in found), total)
-
-
 def rule_item(session: Session, rule_id: str, *, evidence: int = 6) -> RuleItem | None:
     """Read a candidate with its evidence; None if it does not wait any more.
 
@@ -154,7 +109,7 @@ def rule_item(session: Session, rule_id: str, *, evidence: int = 6) -> RuleItem 
     return RuleItem(
         row=rule_row(rule),
         content=content,
-        hidden=_hidden(content),
+        hidden=hidden_in(content),
         contrast=_contrast(session, rule),
         evidence=_cards(session, rule.evidence[:evidence]),
         conflicts=_conflicts(session, rule_id),
@@ -177,14 +132,15 @@ def proposal_item(session: Session, proposal_id: str, *, evidence: int = 6) -> P
         text_after="" if proposal.kind == "archive" else rule_text(after),
         changed=content_changes(before, proposal.after),
         moved=rule.version != proposal.rule_version,
-        hidden=_hidden(after),
+        hidden=hidden_in(after),
         evidence=_cards(session, proposal.evidence[:evidence]),
         round_number=proposal.round_number,
         created_at=proposal.created_at,
     )
 
 
-def _hidden(content: RuleContent) -> tuple[str, ...]:
+def hidden_in(content: RuleContent) -> tuple[str, ...]:
+    """Name the characters in a rule's texts that a reader cannot see, each once."""
     texts = (
         content.name,
         content.condition,

@@ -1,20 +1,24 @@
-"""What the model calls cost, by purpose, model, round and day; out of the ledger alone (design section 8).
+"""What the model calls cost, by purpose, model, agent, round and day; out of the ledger alone (design section 8).
 
 Limits are enforced where calls are made; this module only tells.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, case, func, select
+from sqlalchemy import ColumnElement, Float, cast, func, select
 from sqlmodel import Session, col
 
-from core.tables.ledger import LedgerEntry, Outcome
+from core.tables import LedgerTally
+from core.tables.ledger import Outcome
+from core.tables.tallies import OUTSIDE, PICO_USD
 
-_Key = TypeVar("_Key", bound=int | str | None)
+_Key = TypeVar("_Key", bound=int | str | bool)
+
+_ENDS = (Outcome.VALID, Outcome.REASK, Outcome.REPAIRED, Outcome.UNUSABLE)
+"""In the order of StructuredOutcomes."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +64,13 @@ class Spend:
         today_usd: since midnight UTC.
         by_purpose: act, digest, reflect, judge.
         by_model: by the model's name.
+        by_agent: by whose episodes they were made for; '' for calls beside any episode.
         by_round: by round number; None for calls outside rounds.
         by_day: by UTC date, YYYY-MM-DD.
         retry_share: attempts beyond the first of their request, of all attempts.
         retry_cost_usd: what those attempts cost; part of the total, never added to it.
         cache_share: cached tokens of all input tokens.
-        unknown_price_calls: attempts without a known price; not in any sum of money.
+        unknown_price_calls: attempts whose price or tokens are unknown; not in any sum of money.
         structured: outcomes of requests for structured answers.
         simulated_share: attempts that the stand-in model answered, of all attempts.
         simulated_usd: part of the total that was never paid: what the stand-in's calls would have cost.
@@ -75,6 +80,7 @@ class Spend:
     today_usd: float
     by_purpose: dict[str, Usage]
     by_model: dict[str, Usage]
+    by_agent: dict[str, Usage]
     by_round: dict[int | None, Usage]
     by_day: dict[str, Usage]
     retry_share: float | None
@@ -92,17 +98,16 @@ class Spend:
 
 
 @dataclass(frozen=True)
-class _Cell:
+class SpendLine:
+    """What calls of one kind came to on one UTC day; ``simulated`` ones were never paid."""
+
+    day: str
     purpose: str
     model: str
+    agent: str
     round: int | None
-    day: str
+    simulated: bool
     usage: Usage
-    retries: int
-    retry_cost_usd: float
-    unknown: int
-    simulated: int
-    simulated_usd: float
 
 
 def spend(session: Session, *, now: datetime) -> Spend:
@@ -112,79 +117,64 @@ def spend(session: Session, *, now: datetime) -> Spend:
         session: for reading.
         now: timezone-aware; says which day is today.
     """
-    cells = _cells(session)
-    total = sum((cell.usage for cell in cells), Usage())
-    today = now.astimezone(UTC).date().isoformat()
+    by_purpose, by_day = _by(session, LedgerTally.purpose), _by(session, LedgerTally.day)
+    by_round = _by(session, LedgerTally.round_number)
+    total = sum(by_purpose.values(), Usage())
+    simulated = _by(session, LedgerTally.simulated).get(True, Usage())
+    retry_cost, unknown = session.execute(
+        select(func.sum(_exact(LedgerTally.retry_cost)), func.sum(col(LedgerTally.unknown_price)))
+    ).one()
     return Spend(
         total=total,
-        today_usd=sum(cell.usage.cost_usd for cell in cells if cell.day == today),
-        by_purpose=_by(cells, lambda cell: cell.purpose),
-        by_model=_by(cells, lambda cell: cell.model),
-        by_round=_by(cells, lambda cell: cell.round),
-        by_day=_by(cells, lambda cell: cell.day),
-        retry_share=_share(sum(cell.retries for cell in cells), total.calls),
-        retry_cost_usd=sum(cell.retry_cost_usd for cell in cells),
+        today_usd=by_day.get(now.astimezone(UTC).date().isoformat(), Usage()).cost_usd,
+        by_purpose=by_purpose,
+        by_model=_by(session, LedgerTally.model),
+        by_agent=_by(session, LedgerTally.agent),
+        by_round={None if number == OUTSIDE else number: usage for number, usage in by_round.items()},
+        by_day=by_day,
+        retry_share=_share(total.calls - total.requests, total.calls),
+        retry_cost_usd=(retry_cost or 0.0) / PICO_USD,
         cache_share=_share(total.cached_tokens, total.input_tokens),
-        unknown_price_calls=sum(cell.unknown for cell in cells),
-        structured=_structured(session),
-        simulated_share=_share(sum(cell.simulated for cell in cells), total.calls),
-        simulated_usd=sum(cell.simulated_usd for cell in cells),
+        unknown_price_calls=unknown or 0,
+        structured=_structured(_by(session, LedgerTally.outcome)),
+        simulated_share=_share(simulated.calls, total.calls),
+        simulated_usd=simulated.cost_usd,
     )
 
 
-def _cells(session: Session) -> list[_Cell]:
-    cost = func.coalesce(col(LedgerEntry.cost_usd), 0.0)
-    simulated = col(LedgerEntry.simulated).is_(True)
-    first, retried = col(LedgerEntry.attempt) == 1, col(LedgerEntry.attempt) > 1
-    place = (col(LedgerEntry.purpose), col(LedgerEntry.model), col(LedgerEntry.round_number), _day(session))
-    sums = (
-        func.count(),
-        _count_if(first),
-        func.sum(col(LedgerEntry.input_tokens)),
-        func.sum(col(LedgerEntry.cached_tokens)),
-        func.sum(col(LedgerEntry.output_tokens)),
-        func.sum(cost),
-        _count_if(retried),
-        func.sum(case((retried, cost), else_=0.0)),
-        _count_if(col(LedgerEntry.cost_usd).is_(None)),
-        _count_if(simulated),
-        func.sum(case((simulated, cost), else_=0.0)),
-    )
-    rows = session.execute(select(*place, *sums).group_by(*place))
+def spend_lines(session: Session) -> list[SpendLine]:
+    """Return the ledger summed up by day, purpose, model, agent and round, in this order."""
+    key = (LedgerTally.day, LedgerTally.purpose, LedgerTally.model, LedgerTally.agent, LedgerTally.round_number)
     return [
-        _Cell(purpose, model, number, str(day), Usage(*amounts[:6]), *amounts[6:])
-        for purpose, model, number, day, *amounts in rows
+        SpendLine(day, purpose, model, agent, None if number == OUTSIDE else number, simulated, _usage(amounts))
+        for day, purpose, model, agent, number, simulated, *amounts in _sums(session, *key, LedgerTally.simulated)
     ]
 
 
-def _structured(session: Session) -> StructuredOutcomes:
-    outcome = col(LedgerEntry.outcome)
-    counted = session.execute(select(outcome, func.count()).group_by(outcome))
-    ends = {name: n for name, n in counted}
-    return StructuredOutcomes(
-        at_once=ends.get(Outcome.VALID, 0),
-        after_reask=ends.get(Outcome.REASK, 0),
-        after_repair=ends.get(Outcome.REPAIRED, 0),
-        never=ends.get(Outcome.UNUSABLE, 0),
-    )
+def _by(session: Session, key: _Key) -> dict[_Key, Usage]:
+    """Sum up by one column of the tally, in its order."""
+    return {row[0]: _usage(row[1:]) for row in _sums(session, key)}
 
 
-def _day(session: Session) -> ColumnElement[str]:
-    moment = col(LedgerEntry.created_at)
-    # SQLite keeps UTC without a zone; PostgreSQL would otherwise cut days in the server's own zone.
-    on_sqlite = session.get_bind().dialect.name == "sqlite"
-    return func.date(moment if on_sqlite else func.timezone("UTC", moment))
+def _sums(session: Session, *key: Any) -> Sequence[Any]:
+    columns, counted = [*map(col, key)], (LedgerTally.calls, LedgerTally.requests)
+    tokens = (LedgerTally.input_tokens, LedgerTally.cached_tokens, LedgerTally.output_tokens)
+    sums = [func.sum(column) for column in (*counted, *tokens, _exact(LedgerTally.cost))]
+    return session.execute(select(*columns, *sums).group_by(*columns).order_by(*columns)).all()
 
 
-def _count_if(condition: ColumnElement[bool]) -> ColumnElement[int]:
-    return func.sum(case((condition, 1), else_=0))
+def _usage(amounts: Sequence[Any]) -> Usage:
+    calls, requests, read, cached, written, cost = amounts
+    return Usage(int(calls), int(requests), int(read), int(cached), int(written), cost / PICO_USD)
 
 
-def _by(cells: Iterable[_Cell], key: Callable[[_Cell], _Key]) -> dict[_Key, Usage]:
-    sums: defaultdict[_Key, Usage] = defaultdict(Usage)
-    for cell in cells:
-        sums[key(cell)] += cell.usage
-    return dict(sorted(sums.items(), key=lambda item: (item[0] is not None, item[0])))
+def _exact(cost: int) -> ColumnElement[float]:
+    """Return a cost that can be summed without bounds; exact up to 9,000 USD, then to sixteen digits."""
+    return cast(col(cost), Float)
+
+
+def _structured(ends: dict[str, Usage]) -> StructuredOutcomes:
+    return StructuredOutcomes(*(ends.get(end, Usage()).calls for end in _ENDS))
 
 
 def _share(part: int, whole: int) -> float | None:

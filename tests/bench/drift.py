@@ -23,17 +23,20 @@ from core.views.effects import effects_by_rule
 from tests.bench.machine import machine
 
 IN_USE = ("candidate", "active", "probation")
+_NO_ELIMINATION: dict[str, Any] = {
+    "prune_share": 0.0,
+    "capacity": 100_000,
+    "harmful_probability": 0.999_999,
+    "unretrieved_rounds": 100_000,
+    "probation_rounds": 100_000,
+}
 VARIANTS: dict[str, dict[str, Any]] = {
     "all": {},
     "gate_off": {},
-    "elimination_off": {
-        "prune_share": 0.0,
-        "capacity": 100_000,
-        "harmful_probability": 0.999_999,
-        "unretrieved_rounds": 100_000,
-        "probation_rounds": 100_000,
-    },
+    "elimination_off": _NO_ELIMINATION,
+    "both_off": _NO_ELIMINATION,
 }
+WITHOUT_GATE = ("gate_off", "both_off")
 
 
 @dataclass(frozen=True)
@@ -45,24 +48,24 @@ class State:
     rules: int
 
 
-def run(variant: str, seed: int, rounds: int, folder: Path) -> Database:
+def run(variant: str, seed: int, given: argparse.Namespace) -> Database:
     """Run the loop; a run that is in the folder already goes on."""
-    database = open_database(f"sqlite:///{folder}/{variant}_{seed}.db")
+    database = open_database(f"sqlite:///{given.folder}/{variant}_{given.mix_up:g}_{seed}.db")
     settings = load_settings(
         loop={"seed": seed},
-        simulation={"seed": seed},
+        simulation={"seed": seed, "mix_up_rate": given.mix_up},
         budget={"per_day_usd": None, "total_usd": None},
         lifecycle={"approval": "auto", **VARIANTS[variant]},
     )
     with database.read() as session:
         done = len(session.exec(select(Round.number).where(Round.phase == "finished")).all())
     keep_all = patch("core.learning.gate.commits", lambda *_: True)
-    if variant == "gate_off":
+    if variant in WITHOUT_GATE:
         keep_all.start()
     try:
-        run_rounds(settings, database, rounds=max(0, rounds - done))
+        run_rounds(settings, database, rounds=max(0, given.rounds - done))
     finally:
-        if variant == "gate_off":
+        if variant in WITHOUT_GATE:
             keep_all.stop()
     return database
 
@@ -129,12 +132,13 @@ def main() -> None:
     parser.add_argument("--variant", choices=VARIANTS, default="all")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--mix-up", type=float, default=0.04, help="share of lessons that are the wrong way round")
     parser.add_argument("--folder", type=Path, required=True)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     print(machine())
     for seed in given.seeds:
-        show(given.variant, seed, run(given.variant, seed, given.rounds, given.folder))
+        show(given.variant, seed, run(given.variant, seed, given))
 
 
 if __name__ == "__main__":

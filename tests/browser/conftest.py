@@ -25,8 +25,8 @@ _PATIENCE_MS = 30_000
 _SMALL = {
     "RULEWRIGHT_LOOP__HEARTBEAT_S": "0.5",
     "RULEWRIGHT_LOOP__IDLE_S": "0.2",
-    "RULEWRIGHT_ROUND__TASKS": "20",
-    "RULEWRIGHT_GATE__TASKS": "30",
+    "RULEWRIGHT_ROUND__TASKS": "12",
+    "RULEWRIGHT_GATE__TASKS": "20",
 }
 
 
@@ -60,13 +60,13 @@ def fresh_product(tmp_path: Path) -> Iterator[Running]:
 
 
 @contextmanager
-def run_product(folder: Path, settings: dict[str, str]) -> Iterator[Running]:
-    """Run ``streamlit run app.py``; end it by its process id."""
+def run_product(folder: Path, settings: dict[str, str], *options: str) -> Iterator[Running]:
+    """Run ``streamlit run app.py`` with further options; end it by its process id."""
     port = free_port()
     running = Running(f"http://127.0.0.1:{port}", f"sqlite:///{folder}/product.db", folder / "product.log")
     with running.log.open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
+            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), *options],
             cwd=ROOT,
             env={**os.environ, **settings, "DATABASE_URL": running.database_url},
             stdout=log,

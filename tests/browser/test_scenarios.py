@@ -7,11 +7,12 @@ from sqlmodel import col, select
 from core.tables import Episode, Rule, RuleUse
 from tests.browser.conftest import Running
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PAGES = ("", "review", "library", "episodes", "loop")
 _ROUND_MS = 300_000
 """Far more than a round takes, since other tests run at the same time."""
+_MOST_ROUNDS = 4
 
 
 def heading(tab: Page, text: str) -> Locator:
@@ -46,7 +47,8 @@ def test_the_language_stays_when_the_page_changes(product: Running, tab: Page) -
     tab.goto(product.url)
     tab.get_by_role("radio", name="中文").or_(tab.get_by_role("button", name="中文")).first.click()
     expect(heading(tab, "概览")).to_be_visible()
-    tab.get_by_role("link", name="规则库").click()
+    tab.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
+    tab.get_by_test_id("stSidebarNavItems").get_by_role("link", name="规则库").click()
     expect(heading(tab, "规则库")).to_be_visible()
     assert "lang=zh" in tab.url
 
@@ -70,10 +72,7 @@ def test_from_a_cold_start_an_approved_rule_turns_up_in_a_served_prompt(fresh_pr
 
     _pause(fresh_product, tab)
     rule = _approve_the_first_rule(fresh_product, tab)
-    served_before = _served(fresh_product, rule)
-    _run_one_round(fresh_product, tab)
-
-    episode_id = sorted(_served(fresh_product, rule) - served_before)[0]
+    episode_id = _run_rounds_until_served(fresh_product, tab, rule)
     tab.goto(f"{fresh_product.url}/episodes?lang=en&episode={episode_id}")
     expect(tab.get_by_role("heading", name="Rules in its prompt")).to_be_visible()
     expect(tab.get_by_role("link", name=rule.name).first).to_be_visible()
@@ -95,11 +94,24 @@ def _approve_the_first_rule(product: Running, tab: Page) -> Rule:
     expect(heading(tab, "Review")).to_be_visible()
     expect(tab.get_by_text("What it was learned from")).to_be_visible()
     expect(tab.get_by_role("link", name="Read the episode").first).to_be_visible()
-    tab.get_by_text("Put it into prompts at once").click()
-    tab.locator('[class*="st-key-review_rule"][class*="_approve"] button').click()
+    tab.get_by_role("button", name="Approve, live at once").click()
     expect(tab.get_by_text("Approved and active:")).to_be_visible()
     with product.database() as database, database.read() as session:
         return session.exec(select(Rule).where(Rule.approved_by == "local")).one()
+
+
+def _run_rounds_until_served(product: Running, tab: Page, rule: Rule) -> str:
+    """An episode begun after the approval whose prompt carried the rule.
+
+    Which tasks a small round draws, and where the pause cut the one before, is not in the test's hand: in some rounds
+    no task asks for the rule.
+    """
+    served_before = _served(product, rule)
+    for _ in range(_MOST_ROUNDS):
+        _run_one_round(product, tab)
+        if served := _served(product, rule) - served_before:
+            return min(served)
+    pytest.fail(f"no prompt of {_MOST_ROUNDS} rounds carried the approved rule {rule.name}")
 
 
 def _run_one_round(product: Running, tab: Page) -> None:

@@ -19,6 +19,7 @@ from core.rules.lifecycle import Cause, State
 from core.settings import Settings
 from core.tables import AuditEntry, Conflict, Proposal, Refusal, Round, Rule, RuleEvent, SettingOverride
 from core.tables.rules import RuleContent
+from tests.support.settling import settle
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SETTINGS = Settings(_env_file=None)
@@ -283,7 +284,7 @@ def test_one_side_of_a_conflict_is_kept_and_the_other_demoted(
     make_rule(database, keep, state=State.ACTIVE)
     make_rule(database, loser, state=loser_state)
     conflict_id = make_conflict(database, "r", "other")
-    curation.resolve_conflict(database, conflict_id=conflict_id, keep=keep, **WHO)
+    settle(database, conflict_id, keep=keep, **WHO)
     assert (rule_of(database, keep).state, rule_of(database, loser).state) == ("active", becomes)
     with database.read() as session:
         conflict = session.get_one(Conflict, conflict_id)
@@ -297,7 +298,7 @@ def test_probation_after_a_conflict_counts_from_the_round_of_the_decision(databa
     with database.write() as session:
         session.add(Round(number=9, environment="desk", seed=1, trigger="schedule", started_at=NOW))
     conflict_id = make_conflict(database, "r", "other")
-    curation.resolve_conflict(database, conflict_id=conflict_id, keep="other", **WHO)
+    settle(database, conflict_id, keep="other", **WHO)
     assert rule_of(database).probation_since == 9
 
 
@@ -305,12 +306,12 @@ def test_a_dismissed_conflict_leaves_both_rules_and_is_settled(database: Databas
     make_rule(database, state=State.ACTIVE)
     make_rule(database, "other")
     conflict_id = make_conflict(database, "r", "other")
-    curation.resolve_conflict(database, conflict_id=conflict_id, keep=None, **WHO)
+    settle(database, conflict_id, keep=None, **WHO)
     assert (rule_of(database).state, rule_of(database, "other").state) == ("active", "candidate")
     once = everything(database)
     for keep in ("r", None):
         with pytest.raises(UserError, match="takes Open"):
-            curation.resolve_conflict(database, conflict_id=conflict_id, keep=keep, **WHO)
+            settle(database, conflict_id, keep=keep, **WHO)
     assert everything(database) == once
 
 
@@ -321,7 +322,7 @@ def test_only_one_of_the_two_can_be_kept(database: Database) -> None:
     conflict_id = make_conflict(database, "r", "other")
     before = everything(database)
     with pytest.raises(UserError, match="third"):
-        curation.resolve_conflict(database, conflict_id=conflict_id, keep="third", **WHO)
+        settle(database, conflict_id, keep="third", **WHO)
     assert everything(database) == before
 
 
@@ -370,7 +371,7 @@ def test_every_act_is_one_entry_in_a_chain_that_verifies(database: Database) -> 
         ("refuse", lambda: curation.refuse(database, rule_id="c", version=1, reason="x", **WHO)),
         ("accept_proposal", lambda: curation.accept_proposal(database, proposal_id="p", settings=SETTINGS, **WHO)),
         ("refuse_proposal", lambda: curation.refuse_proposal(database, proposal_id="q", reason="x", **WHO)),
-        ("resolve_conflict", lambda: curation.resolve_conflict(database, conflict_id=conflict_id, keep="a", **WHO)),
+        ("resolve_conflict", lambda: settle(database, conflict_id, keep="a", **WHO)),
         ("revive_refusal", lambda: curation.revive_refusal(database, refusal_id="f", **WHO)),
         ("set_loop", lambda: curation.set_loop(database, wanted="run", **WHO)),
         ("step_loop", lambda: curation.step_loop(database, rounds=2, **WHO)),

@@ -150,3 +150,33 @@ def test_a_retrieved_rule_remembers_the_round_served_or_not(database: Database) 
     with database.read() as session:
         assert session.get_one(Rule, "r").last_retrieved_round == 2
         assert session.get_one(Rule, "s").last_retrieved_round is None, "evaluations do not count"
+
+
+def test_a_use_from_before_a_merge_counts_for_the_rule_and_for_what_it_is_part_of_now(database: Database) -> None:
+    with database.write() as session:
+        session.add_all([a_rule("rs", parents=["r", "s"]), a_rule("wide", parents=["rs"])])
+        session.flush()
+        for part, whole in (("r", "rs"), ("s", "rs"), ("rs", "wide")):
+            session.get_one(Rule, part).merged_into = whole
+    both = (SERVED, ("s", "served", "complied"))
+    lived(database, "e1", *both)
+    lived(database, "e2", SERVED, ("s", "served", "violated"), grade="fail", reward=0.25)
+    lived(database, "e3", ("s", "left_out", "unjudged"))
+    lived(database, "e4", ("rs", "served", "complied"))
+    assert [credited(database) for _ in range(2)] == [4, 0]
+    assert figures(database, "r") == figures(database, "s") == (2, 1, 1)
+    assert figures(database, "rs") == (5, 3, 2), "uses add up; an episode is one verified success"
+    assert figures(database, "wide") == (5, 3, 2)
+    with database.read() as session:
+        deltas = {name: session.get_one(Rule, name).avg_delta for name in ("r", "rs")}
+    base = (1.0 + 0.25 + 1.0 + 1.0) / 4
+    assert deltas["r"] == pytest.approx((1.0 + 0.25) / 2 - base)
+    assert deltas["rs"] == pytest.approx((1.0 + 0.25 + 1.0 + 0.25 + 1.0) / 5 - base)
+
+
+def test_a_use_counts_for_the_rule_alone_once_its_merge_was_taken_back(database: Database) -> None:
+    with database.write() as session:
+        session.add(a_rule("rs", parents=["r", "s"], state="archived"))
+    lived(database, "e1", SERVED)
+    credited(database)
+    assert (figures(database), figures(database, "rs")) == ((1, 1, 1), (0, 0, 0))

@@ -13,8 +13,10 @@ from core import curation
 from core.embeddings import Embedder
 from core.errors import ConcurrentChangeError
 from core.learning.bench import Bench
+from core.learning.credit import credit_episodes
 from core.learning.intake import Intake, Source
 from core.learning.reflection import Operation
+from core.learning.rollback import contents_without_round, roll_back_round
 from core.llm.client import ModelClient
 from core.rules.judging import CONFLICT_PROMPT
 from core.rules.library import SYSTEM, Change, create_rule, edit_rule, get_rule, move_rule
@@ -248,10 +250,85 @@ def test_what_a_person_restored_may_be_said_again(desk: Desk) -> None:
     assert desk.add()["result"] == "merged"
 
 
-def test_what_the_loop_archived_may_come_back(desk: Desk) -> None:
-    make_rule(desk)
+BY_THE_LOOP: dict[Cause, tuple[tuple[State, Cause], ...]] = {
+    Cause.UNRETRIEVED: ((State.ARCHIVED, Cause.UNRETRIEVED),),
+    Cause.PRUNED: ((State.ARCHIVED, Cause.PRUNED),),
+    Cause.NO_RECOVERY: (
+        (State.ACTIVE, Cause.VERIFIED),
+        (State.PROBATION, Cause.TRIMMED),
+        (State.ARCHIVED, Cause.NO_RECOVERY),
+    ),
+    Cause.HARMFUL: ((State.ARCHIVED, Cause.HARMFUL),),
+}
+
+
+def archived_by_the_loop(desk: Desk, cause: Cause, rule_id: str = "r") -> None:
     with desk.bench.database.write() as session:
-        move_rule(session, get_rule(session, "r"), State.ARCHIVED, Cause.UNRETRIEVED, CHANGE)
+        for to, why in BY_THE_LOOP[cause]:
+            move_rule(session, get_rule(session, rule_id), to, why, CHANGE)
+
+
+@pytest.mark.parametrize("cause", [Cause.UNRETRIEVED, Cause.PRUNED, Cause.NO_RECOVERY])
+def test_what_the_loop_archived_comes_back_with_its_record(desk: Desk, cause: Cause) -> None:
+    make_rule(desk, n_used=10, n_success=7, avg_delta=0.2, verified=3, approved=True)
+    archived_by_the_loop(desk, cause)
+    outcome = desk.add(condition="the log volume is full")
+    (rule,) = desk.rows(Rule)
+    assert (outcome["result"], outcome["rule_id"], desk.judge.asked) == ("reentered", "r", ["merge"])
+    assert (rule.state, rule.condition, rule.approved_by) == ("candidate", CONDITION, None), "approved anew, as it was"
+    assert (rule.n_used, rule.n_success, rule.avg_delta, rule.verified) == (10, 7, 0.2, 3)
+    assert (rule.evidence, rule.lineage) == (["e0", "e1"], ["l1"])
+    assert desk.rows(RuleEvent)[-1].kind == "reentered"
+
+
+def test_what_the_loop_archived_comes_back_for_its_own_words_without_a_question(desk: Desk) -> None:
+    make_rule(desk)
+    archived_by_the_loop(desk, Cause.UNRETRIEVED)
+    assert (desk.add()["result"], desk.judge.asked) == ("reentered", [])
+
+
+def test_what_the_loop_archived_stays_there_if_the_draft_says_something_else(desk: Desk) -> None:
+    make_rule(desk)
+    archived_by_the_loop(desk, Cause.UNRETRIEVED)
+    desk.judge.equivalent = False
+    assert desk.add(condition="the log volume is full")["result"] == "created"
+    assert desk.rule("r").state == "archived"
+
+
+def test_what_was_archived_as_harmful_does_not_come_back(desk: Desk) -> None:
+    make_rule(desk)
+    archived_by_the_loop(desk, Cause.HARMFUL)
+    outcome = desk.add()
+    assert (outcome["result"], detectors(outcome)) == ("refused", ["refused_before"])
+    assert "did harm" in outcome["reasons"][0]["template"]
+    assert desk.rule("r").state == "archived"
+
+
+def test_the_last_word_on_an_archived_rule_counts(desk: Desk) -> None:
+    """A person refused it, thought better of it, and then nobody asked for it."""
+    make_rule(desk)
+    archived_by_a_person(desk, "refuse")
+    who: dict[str, Any] = {"reason": "true after all", "actor": "ada", "clock": lambda: NOW}
+    curation.restore(desk.bench.database, rule_id="r", version=2, **who)
+    archived_by_the_loop(desk, Cause.UNRETRIEVED)
+    assert desk.add()["result"] == "reentered"
+
+
+def test_what_comes_back_is_held_against_the_library_of_today(desk: Desk) -> None:
+    make_rule(desk)
+    archived_by_the_loop(desk, Cause.PRUNED)
+    make_rule(desk, "opposite", live=True, **OPPOSITE)
+    assert desk.add()["result"] == "reentered"
+    (conflict,) = desk.rows(Conflict)
+    assert ({conflict.rule_a, conflict.rule_b}, conflict.status) == ({"r", "opposite"}, "open")
+
+
+def test_a_rule_does_not_come_back_beside_a_merge_of_it(desk: Desk) -> None:
+    make_rule(desk)
+    archived_by_the_loop(desk, Cause.UNRETRIEVED)
+    with desk.bench.database.write() as session:
+        draft = RuleContent(name="Merge", domain=DOMAIN, **OTHER)
+        create_rule(session, draft, CHANGE, origin="merge", id="m", parents=["r"])
     assert desk.add()["result"] == "created"
 
 
@@ -260,6 +337,13 @@ def test_an_edit_changes_a_rule_that_nobody_approved(desk: Desk) -> None:
     outcome = desk.take("EDIT", target="r", condition=CONDITION, action="rotate the logs and compress old archives")
     assert (outcome["result"], desk.rule("r").action) == ("edited", "rotate the logs and compress old archives")
     assert desk.rows(Proposal) == []
+    assert (desk.rule("r").evidence, desk.rule("r").lineage) == (["e0", "e1"], ["l1"]), "it comes from these too"
+
+
+def test_a_rule_is_not_its_own_lineage(desk: Desk) -> None:
+    make_rule(desk, "l1", live=True)
+    desk.take("EDIT", target="l1", condition=CONDITION, action="rotate the logs and compress old archives")
+    assert desk.rule("l1").lineage == []
 
 
 def test_an_edit_that_makes_two_rules_say_the_same_merges_them(desk: Desk) -> None:
@@ -293,6 +377,7 @@ def test_an_edit_of_what_a_person_approved_is_only_proposed(desk: Desk) -> None:
     assert (proposal.rule_version, proposal.after["action"], proposal.evidence, proposal.status) == (
         2, "rotate the logs and compress old archives", ["e1"], "open"
     )  # fmt: skip
+    assert proposal.after["lineage"] == ["l1"], "for the rule's own, once a person accepts"
 
 
 def test_an_edit_of_a_live_rule_is_only_proposed_where_nothing_can_be_tested(desk: Desk) -> None:
@@ -311,6 +396,15 @@ def test_an_edit_that_ends_a_contradiction_closes_its_conflict(desk: Desk) -> No
 
 
 def test_a_merge_into_what_a_person_approved_is_only_proposed(desk: Desk) -> None:
+    make_rule(desk, approved=True)
+    make_rule(desk, "s", **OTHER)
+    desk.judge.conflict = False
+    taken = desk.take("EDIT", target="s", condition="the log volume is full", action=ACTION)
+    (proposal,) = desk.rows(Proposal)
+    assert (taken["result"], proposal.rule_id, proposal.after["lineage"]) == ("proposed", "r", ["l1", "s"])
+
+
+def test_a_draft_that_would_change_what_a_person_approved_is_only_proposed(desk: Desk) -> None:
     make_rule(desk, approved=True)
     assert desk.add(condition="the log volume is full")["result"] == "proposed"
     assert (desk.rule("r").state, len(desk.rows(Rule)), len(desk.rows(Proposal))) == ("candidate", 1, 1)
@@ -431,3 +525,43 @@ def test_what_a_person_took_apart_is_not_merged_again(desk: Desk) -> None:
     curation.unmerge(desk.bench.database, rule_id=merged, version=1, reason="different cases", **who)
     assert detectors(desk.take("MERGE", target="b", other="a")) == ["ignored"]
     assert [desk.rule(name).state for name in ("a", "b")] == ["candidate", "candidate"]
+
+
+def test_uses_in_the_round_of_a_merge_are_in_its_sum_and_stay_with_the_parents(desk: Desk) -> None:
+    """Credit comes after reflection: (10, 7) and (30, 12) hold what earlier rounds counted."""
+    make_rule(desk, "a", n_used=10, n_success=7, avg_delta=0.2)
+    make_rule(desk, "b", n_used=30, n_success=12, avg_delta=-0.1)
+    with desk.bench.database.write() as session:
+        session.add(an_episode("e1"))
+        session.add(an_episode("e2", grade="fail"))
+        session.flush()
+        session.add_all([a_use(one, rule_id) for one in ("e1", "e2") for rule_id in ("a", "b")])
+    merged = desk.take("MERGE", target="a", other="b")["rule_id"]
+    with desk.bench.database.write() as session:
+        credit_episodes(session, DOMAIN)
+    figures = {name: (desk.rule(name).n_used, desk.rule(name).n_success) for name in ("a", "b", merged)}
+    assert figures == {"a": (12, 8), "b": (32, 13), merged: (44, 21)}
+    # One of two episodes passes, so their four uses lie 0.5 above and below the baseline.
+    assert desk.rule(merged).avg_delta == pytest.approx((10 * 0.2 + 30 * -0.1) / 44)
+    who: dict[str, Any] = {"actor": "ada", "clock": lambda: NOW, "reason": "different cases"}
+    curation.unmerge(desk.bench.database, rule_id=merged, version=1, **who)
+    assert {name: (desk.rule(name).n_used, desk.rule(name).n_success) for name in ("a", "b", merged)} == figures
+
+
+def test_uses_whose_merge_was_rolled_back_before_they_were_counted_are_the_parents(desk: Desk) -> None:
+    make_rule(desk, "a", n_used=10, n_success=7)
+    make_rule(desk, "b", n_used=30, n_success=12)
+    with desk.bench.database.write() as session:
+        session.add(an_episode("e1"))
+        session.flush()
+        session.add(a_use("e1", "a"))
+    later = replace(CHANGE, round_number=4)
+    effect = Intake(desk.bench, later).decide(
+        Operation(op="MERGE", target="a", other="b"), Source("reflection_2", 0, (), ())
+    )
+    with desk.bench.database.write() as session:
+        merged = effect(session)["rule_id"]
+    with desk.bench.database.write() as session:
+        roll_back_round(session, contents_without_round(session, 4), later)
+        credit_episodes(session, DOMAIN)
+    assert {name: desk.rule(name).n_used for name in ("a", "b", merged)} == {"a": 11, "b": 30, merged: 40}

@@ -19,8 +19,6 @@ from tests.learning.rows import a_rule
 from tests.support.embedding import packaged_embedder
 from tests.support.right_rules import right_rules
 
-pytestmark = pytest.mark.xdist_group("position_check")  # both measure the same tasks, encoded once
-
 TASKS = 70
 
 

@@ -9,8 +9,10 @@ from sqlmodel import Session, col, select
 
 from core.db import Database, open_database
 from core.learning.rollback import contents_without_round, roll_back_round
-from core.rules.library import SYSTEM, Change, content_of, create_rule, edit_rule, get_rule, move_rule
+from core.rules.archive import archived_because
+from core.rules.library import SYSTEM, VOTED, Change, content_of, create_rule, edit_rule, get_rule, move_rule
 from core.rules.lifecycle import Cause, State
+from core.rules.pins import pin_rule
 from core.tables import Rule, RuleEvent
 from core.tables.rules import RuleContent
 from tests.learning.rows import DOMAIN, NOW
@@ -195,3 +197,55 @@ def test_nothing_comes_back_beside_a_kept_rule_that_it_became_part_of_in_two_ste
         edit_rule(session, get_rule(session, "abc"), {"approved_by": "ada"}, ADA, kind="approved")
         assert roll_back(session) == 0
         assert {part.state for part in parts} == {"archived"}
+
+
+@pytest.mark.parametrize("before_the_loop", [True, False])
+def test_a_rollback_brings_nothing_back_that_a_person_quarantined_in_the_round(
+    database: Database, before_the_loop: bool
+) -> None:
+    """Neither the rule itself, nor what the round had merged into it."""
+    with database.write() as session:
+        parents = [make_rule(session, name) for name in ("a", "b")]
+        edited, merged = make_rule(session, "edited"), make_rule(session, "merged", live=False, born=ROUND)
+        if before_the_loop:
+            move_rule(session, edited, State.ARCHIVED, Cause.QUARANTINED, ADA)
+        else:
+            edit(session, edited, by_loop())
+            edit_rule(session, edited, {"confidence": 0.3}, by_loop(), kind=VOTED)
+        for parent in parents:
+            move_rule(session, parent, State.ARCHIVED, Cause.MERGED, by_loop(), merged_into="merged")
+        merged.parents = ["a", "b"]
+        for rule in (edited, merged):
+            if rule.state != State.ARCHIVED:
+                move_rule(session, rule, State.ARCHIVED, Cause.QUARANTINED, ADA)
+        assert roll_back(session) == 0
+        assert {rule.state for rule in (edited, merged, *parents)} == {"archived"}
+
+
+@pytest.mark.parametrize("earned", [None, Cause.VERIFIED, Cause.HARMFUL])
+def test_what_came_back_from_the_archive_in_the_round_goes_there_again_and_may_come_back_later(
+    database: Database, earned: Cause | None
+) -> None:
+    with database.write() as session:
+        rule = make_rule(session, "r", live=False)
+        move_rule(session, rule, State.ARCHIVED, Cause.UNRETRIEVED, by_loop(ROUND - 1))
+        before = content_of(rule)
+        move_rule(session, rule, State.CANDIDATE, Cause.REENTERED, by_loop(), evidence=["e1"], lineage=["l1"])
+        rule.n_used, rule.verified = 9, 4
+        if earned is not None:
+            earn(session, rule, (State.ACTIVE if earned is Cause.VERIFIED else State.ARCHIVED, earned))
+        assert roll_back(session) == 1
+        assert content_of(rule) == before
+        assert (rule.n_used, rule.verified) == (9, 4)
+        cause = Cause.HARMFUL if earned is Cause.HARMFUL else Cause.UNRETRIEVED
+        assert archived_because(session, DOMAIN) == {"r": cause}, "where it was sent before; harm stays known"
+
+
+def test_a_pin_says_nothing_about_an_edit_that_did_not_pass(database: Database) -> None:
+    with database.write() as session:
+        rule = make_rule(session, "pinned")
+        before = content_of(rule)
+        edit(session, rule, by_loop())
+        pin_rule(session, rule, ADA)
+        assert roll_back(session) == 1
+        assert content_of(rule) == before

@@ -12,7 +12,7 @@ from core.episodes.importing import import_recorded
 from core.learning.contrast import make_batches
 from core.learning.service import run_rounds
 from core.settings import Settings, load_settings
-from core.tables import Episode, Reflection, Round, Rule, RuleEvent
+from core.tables import Episode, LedgerEntry, Reflection, Round, Rule, RuleEvent
 from tests.support.recordings import airline_file, line, said, user, write_lines
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -57,6 +57,9 @@ def test_without_enough_held_out_tasks_nothing_goes_live(database: Database, env
     assert {rule.state for rule in rows(database, Rule)} <= {"candidate", "archived"}
     assert "rule_ready" in {rule.id for rule in rows(database, Rule) if rule.state == "candidate"}
     assert not [event for event in rows(database, RuleEvent) if event.to_state == "active"]
+    calls = rows(database, LedgerEntry)
+    assert {call.agent for call in calls if call.episode_id} == {"rulewright"}
+    assert {call.agent for call in calls if not call.episode_id} == {""}
 
 
 def test_what_a_person_approved_goes_live_all_the_same(database: Database) -> None:

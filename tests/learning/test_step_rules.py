@@ -23,8 +23,6 @@ from tests.support.embedding import WordEmbedder
 from tests.support.model_server import ModelServer
 from tests.support.right_rules import right_rules
 
-pytestmark = pytest.mark.xdist_group("step_rules")
-
 STABLE = "You are an agent. " * 200
 TASK = "the checkout page is slow"
 

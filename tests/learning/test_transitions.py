@@ -1,6 +1,7 @@
 """Which rules change their state after a round (design section 4)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ from sqlmodel import select
 
 from core.db import Database, open_database
 from core.learning.harm import Record
-from core.learning.transitions import Evidence, apply_transitions, gather_evidence, prune
+from core.learning.transitions import apply_transitions, gather_evidence, prune
 from core.rules.conflict_records import record_conflicts
 from core.rules.conflicts import ConflictFinding
 from core.rules.library import SYSTEM, Change, create_rule, get_rule, move_rule
 from core.rules.lifecycle import Cause, State
+from core.rules.pins import pin_rule
 from core.rules.utility import Ucb
 from core.settings import LifecycleSettings, UtilitySettings
 from core.tables import Conflict, Rule, RuleEvent
@@ -60,7 +62,7 @@ def settle(
     lifecycle = SETTINGS.model_copy(update=settings)
     with database.write() as session:
         found = gather_evidence(session, DOMAIN, round_number, {"r": record} if record else {})
-        evidence = Evidence(found.records, {"r": trimmed}, found.in_conflict, found.candidate_since)
+        evidence = replace(found, trimmed_share={"r": trimmed})
         apply_transitions(session, DOMAIN, evidence, lifecycle, change(round_number), testable=testable)
 
 
@@ -275,3 +277,45 @@ def test_a_rule_on_probation_does_not_come_back_while_its_conflict_is_open(datab
         session.add(conflict)
     settle(database, 2, FINE)
     assert state(database) == "active"
+
+
+def test_what_came_back_in_this_round_goes_live_in_a_later_one_at_the_earliest(database: Database) -> None:
+    make_rule(database, verified=9)
+    with database.write() as session:
+        move_rule(session, get_rule(session, "r"), State.ARCHIVED, Cause.UNRETRIEVED, change(1))
+        move_rule(session, get_rule(session, "r"), State.CANDIDATE, Cause.REENTERED, change(2))
+    settle(database, 2, approval="auto")
+    assert state(database) == "candidate"
+    settle(database, 3, approval="auto")
+    assert state(database) == "active"
+
+
+def test_what_came_back_with_a_record_of_harm_is_archived_for_it_at_once(database: Database) -> None:
+    make_rule(database)
+    with database.write() as session:
+        move_rule(session, get_rule(session, "r"), State.ARCHIVED, Cause.UNRETRIEVED, change(1))
+        move_rule(session, get_rule(session, "r"), State.CANDIDATE, Cause.REENTERED, change(2))
+    settle(database, 2, HARMFUL)
+    assert (state(database), last_event(database).kind) == ("archived", "harmful")
+
+
+def pin(database: Database, rule_id: str = "r") -> None:
+    with database.write() as session:
+        pin_rule(session, get_rule(session, rule_id), change(1, "ada"))
+
+
+def test_a_pinned_rule_is_neither_pruned_nor_archived_for_want_of_use(database: Database) -> None:
+    make_rule(database, last_retrieved_round=1)
+    pin(database)
+    settle(database, 40)
+    with database.write() as session:
+        prune(session, DOMAIN, Ucb(UtilitySettings(), 1.2), SETTINGS.model_copy(update={"capacity": 0}), change(40))
+    assert state(database) == "candidate"
+
+
+@pytest.mark.parametrize(("before", "after"), [("candidate", "archived"), ("active", "probation")])
+def test_a_pin_is_no_immunity_against_harm(database: Database, before: str, after: str) -> None:
+    make_rule(database, state=before)
+    pin(database)
+    settle(database, record=HARMFUL)
+    assert state(database) == after

@@ -14,8 +14,6 @@ import pytest
 from core.learning.verdict import Outcome, Verdict, commits, compare, judge
 from core.settings import GateSettings
 
-pytestmark = pytest.mark.xdist_group("verdict_rates")
-
 GATES = 400
 SIZES = (20, 60, 200)
 BASE = 0.55

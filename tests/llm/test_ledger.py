@@ -14,17 +14,21 @@ from core.settings import BudgetSettings
 from core.tables import LedgerEntry
 from core.tables.ledger import Outcome
 from tests.llm.helpers import ACT, ASK, MODEL, PRICE, Bench, StandingClock, make_bench, rows
-from tests.support.model_server import ModelServer
+from tests.support.model_server import ModelServer, Request
 
 FAULTY = {
     "rate_limited": 0.06,
     "server_error": 0.06,
     "dropped": 0.06,
     "cut_body": 0.04,
+    "ended_stream": 0.03,
+    "stream_error": 0.03,
+    "cut_tail": 0.03,
+    "no_usage": 0.03,
     "empty_choices": 0.04,
     "empty_content": 0.04,
 }
-"""30 % of attempts."""
+"""More than a third of attempts; three of the kinds happen to streams alone."""
 
 NO_LIMIT = BudgetSettings(per_day_usd=None, total_usd=None)
 
@@ -53,20 +57,44 @@ def ask_many(bench: Bench, first: int, count: int) -> int:
 
 
 @pytest.mark.parametrize("cached_in_input", [True, False])
-def test_four_threads_and_a_faulty_endpoint_agree_to_the_token(tmp_path, cached_in_input) -> None:
-    with ModelServer(rates=FAULTY, seed=5, cached_in_input=cached_in_input) as server:
-        bench = make_bench(tmp_path, server.base_url, cached_in_input=cached_in_input)
+@pytest.mark.parametrize("running_usage", [True, False])
+def test_whole_and_streamed_answers_of_a_faulty_endpoint_agree_to_the_token(
+    tmp_path, cached_in_input, running_usage
+) -> None:
+    """Two threads take whole answers and two take streams; cached tokens, retries and failures are among them."""
+    with ModelServer(rates=FAULTY, seed=6, cached_in_input=cached_in_input, running_usage=running_usage) as server:
+        whole, streamed = (
+            make_bench(tmp_path, server.base_url, cached_in_input=cached_in_input, stream=stream, attempts=3)
+            for stream in (False, True)
+        )
         with ThreadPoolExecutor(4) as pool:
-            failed = sum(pool.map(lambda part: ask_many(bench, part * 25, 25), range(4)))
-    entries = bench.rows()
+            failed = sum(pool.map(lambda part: ask_many((whole, streamed)[part % 2], part * 25, 25), range(4)))
+        seen = {request.fault for request in server.requests if request.body.get("stream")}
+        assert seen == {None, *FAULTY}
+    entries = whole.rows()
     assert totals(entries) == reported(server)
+    assert server.usage.cached > 0
+    assert failed > 0
     assert len(entries) == len(server.requests) > 120
     assert len({row.request_id for row in entries}) == 100
     assert len({(row.request_id, row.attempt) for row in entries}) == len(entries)
     assert sum(row.outcome == "ok" for row in entries) == 100 - failed
     # 1.00, 0.25 and 4.00 USD per million of plain input, cached input and output
     expected = (server.usage.input - server.usage.cached) + 0.25 * server.usage.cached + 4 * server.usage.output
-    assert sum(row.cost_usd for row in entries) == pytest.approx(expected / 1e6)
+    assert sum(row.cost_usd or 0.0 for row in entries) == pytest.approx(expected / 1e6)
+    assert sum(row.cost_usd is None for row in entries) == sum(
+        unreported(request, running_usage) for request in server.requests
+    )
+
+
+def unreported(request: Request, running_usage: bool) -> bool:
+    """Whether a response came that did not say what it used."""
+    streamed = request.body.get("stream")
+    if request.fault == "no_usage":
+        return not (streamed and running_usage)
+    if not streamed:
+        return request.fault == "cut_body"
+    return request.fault in ("cut_body", "ended_stream", "stream_error", "cut_tail") and not running_usage
 
 
 def test_a_retry_adds_only_what_its_own_response_reported(tmp_path) -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.errors import UserError
-from core.llm.prices import PRICES_FILE, ModelPrice, Prices, TokenUsage, load_prices
+from core.llm.prices import PRICES_FILE, UNREPORTED, ModelPrice, Prices, TokenUsage, load_prices
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 USAGE = TokenUsage(input=1_000_000, cached=400_000, output=100_000)
@@ -36,6 +36,10 @@ def test_a_price_of_nothing_is_not_an_unknown_price() -> None:
 
 def test_no_tokens_cost_nothing() -> None:
     assert Prices({}).cost("our-model-7b", TokenUsage(), NOW) == 0.0
+
+
+def test_tokens_that_were_not_reported_are_not_free() -> None:
+    assert Prices({"m": ModelPrice(input=1, output=2)}).cost("m", UNREPORTED, NOW) is None
 
 
 def test_the_file_is_read_and_comments_are_skipped(tmp_path) -> None:

@@ -7,9 +7,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core.clock import utc_now
 from core.db import Database, open_database
-from tests.support.sample_data import fill
+from tests.support.speed import copy_into, filled_file
 
 SHELL = Path(__file__).resolve().parents[2] / "pages" / "shell.py"
 
@@ -30,10 +29,16 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Databa
     st.cache_resource.clear()
 
 
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with eight rounds of work in it."""
+    return filled_file(tmp_path_factory.mktemp("filled") / "filled.db")
+
+
 @pytest.fixture
-def sample(database: Database) -> Database:
-    """The same database with eight rounds of work in it."""
-    fill(database, now=utc_now())
+def sample(database: Database, filled: Path) -> Database:
+    """The empty database with eight rounds of work put into it."""
+    copy_into(database, filled)
     return database
 
 
@@ -43,14 +48,10 @@ def open_page(database: Database) -> OpenPage:
 
     def open_(page: str = "overview", language: str = "en", **query: str) -> AppTest:
         at = AppTest.from_file(SHELL, default_timeout=30)
+        at.switch_page(f"{page}.py")
         at.query_params["lang"] = language
-        at.run()
-        if page != "overview" or query:
-            at.switch_page(f"{page}.py")
-            at.query_params["lang"] = language
-            for name, value in query.items():
-                at.query_params[name] = value
-            at.run()
-        return at
+        for name, value in query.items():
+            at.query_params[name] = value
+        return at.run()
 
     return open_

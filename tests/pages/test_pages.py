@@ -7,10 +7,14 @@ from streamlit.testing.v1 import AppTest
 
 from core.clock import utc_now
 from core.db import Database
-from core.tables import Rule, SettingOverride
+from core.tables import ArmName, Rule, SettingOverride
+from core.views.health import health_rows
+from pages.labels import ACTIVITIES, ARMS
 from tests.pages.conftest import OpenPage
 
-PAGES = ("overview", "review", "library", "preview", "episodes", "loop")
+PAGES = (
+    "overview", "review", "conflicts", "library", "preview", "episodes", "provenance", "diagnostics", "spend", "loop",
+)  # fmt: skip
 _CJK = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -55,6 +59,22 @@ def test_first_visit_explains_in_three_sentences_and_names_the_next_step(open_pa
     assert "Next, let the loop run a round" in explained
 
 
+def test_a_round_that_was_rolled_back_shows_the_library_it_left_standing(sample: Database, open_page: OpenPage) -> None:
+    with sample.read() as session:
+        rows = {(row.round, row.arm): row for row in health_rows(session) if row.metric == "success_rate"}
+    figures = next(one.value for one in open_page().dataframe if "With library" in one.value.columns)
+    shown = dict(zip(figures["Round"], figures["With library"], strict=True))
+    assert rows[3, "before"] != rows[3, "after"]
+    for number, arm in ((3, "before"), (8, "after")):
+        row = rows[number, arm]
+        assert shown[str(number)] == f"{row.value:.2f} ({row.low:.2f}–{row.high:.2f}, n = 30)"
+
+
+def test_every_arm_has_a_name_and_each_the_loop_runs_says_what_it_does() -> None:
+    assert set(ARMS) == set(ArmName)
+    assert set(ArmName) - {ArmName.EXTERNAL} <= set(ACTIVITIES)
+
+
 def test_rates_carry_their_interval_and_n(sample: Database, open_page: OpenPage) -> None:
     at = open_page()
     captions = [one.value for one in at.caption]
@@ -78,7 +98,7 @@ def test_a_rule_has_its_history_uses_and_evidence(sample: Database, open_page: O
     assert not at.exception
     assert "Candidate → Active" in shown
     assert at.title[0].value == "Compare the error onset with the deploy log"
-    assert [tab.label for tab in at.tabs] == ["History", "Effect", "Uses by round", "Evidence and relatives"]
+    assert [tab.label for tab in at.tabs] == [*("History", "Versions", "Who decided", "Effect", "Episodes", "Lineage")]
     assert len(at.dataframe[0].value) == 6  # rounds 3 to 8: the rule was born in round 2
 
 
@@ -115,7 +135,7 @@ def test_model_text_is_never_markdown(sample: Database, open_page: OpenPage) -> 
         session.add(rule)
     at = open_page("review")
     assert all("![x](" not in one.value for one in (*at.markdown, *at.subheader))
-    assert any("\\!\\[x\\]\\(http\\:" in one.value for one in at.subheader)
+    assert any("\\!\\[x\\]\\(http:small[\\:]" in one.value for one in at.subheader)
 
 
 def test_hidden_characters_are_named(sample: Database, open_page: OpenPage) -> None:
@@ -175,8 +195,26 @@ def test_a_typed_task_shows_its_prompt_and_why_each_rule_is_in_or_out(sample: Da
 
 def test_a_rule_says_its_effect_and_when_too_few_episodes_tell(sample: Database, open_page: OpenPage) -> None:
     at = open_page("library", rule="rule_0000000000000002")
-    effects = at.tabs[1].table[0].value
+    effects = at.tabs[3].table[0].value
     assert list(effects["Metric"]) == [
         "Task success rate", "Mean turns", "Tool-call error rate", "Rule-compliance rate"
     ]  # fmt: skip
     assert set(effects["What it says"]) == {"Too few to tell"}
+
+
+def test_the_filters_of_episodes_are_in_the_address(sample: Database, open_page: OpenPage) -> None:
+    at = open_page("episodes", episodes_round="8", episodes_arm="after")
+    facts = [one.value for one in at.caption if "reward" in one.value]
+    assert facts and all("round 8" in one and "Library after the round" in one for one in facts)
+    at.selectbox(key="episodes_grade").set_value("pass").run()
+    assert at.query_params["episodes_grade"] == "pass"
+    at.selectbox(key="episodes_round").set_value("").run()
+    assert "episodes_round" not in at.query_params
+    nonsense = open_page("episodes", episodes_round="first", episodes_arm="<b>")
+    assert not nonsense.exception
+    assert nonsense.selectbox(key="episodes_arm").value == ""
+
+
+def test_each_card_of_overview_leads_to_the_episodes_it_counts(sample: Database, open_page: OpenPage) -> None:
+    links = [link.proto.query_string for link in open_page("overview").get("page_link")]
+    assert sum("episodes_round=8" in one and "episodes_arm=" in one for one in links) == 4

@@ -9,9 +9,11 @@ from core.db import Database, open_database
 from core.settings import load_settings
 from core.tables import Lease, LoopControl, Rule, SettingOverride
 from core.views.episodes import episode_choices, episode_story, episodes
-from core.views.library import library_counts, rule_story, rules
+from core.views.library import library_counts, rule_story
+from core.views.library_list import LibraryFilter, listed_rules
 from core.views.loop import loop_state, refusals, rounds, settings_in_force
-from core.views.review import proposal_item, queue, rule_item
+from core.views.review import proposal_item, rule_item
+from core.views.review_queue import queue
 from tests.support.sample_data import fill
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -92,12 +94,13 @@ def test_a_proposal_says_what_changes(sample: Database) -> None:
 
 def test_every_word_of_a_search_has_to_occur(sample: Database) -> None:
     with sample.read() as session:
-        assert [row.name for row in rules(session, text="HEAP restart").items] == [
+        assert [one.row.name for one in listed_rules(session, LibraryFilter(text="HEAP restart")).items] == [
             "Take a heap profile before the restart"
         ]
-        assert rules(session, text="heap certificate").total == 0
-        assert rules(session, text="100%").total == 0
-        assert rules(session, state="active").total == library_counts(session).by_state["active"]
+        for text in ("heap certificate", "100%"):
+            assert listed_rules(session, LibraryFilter(text=text)).total == 0
+        active = listed_rules(session, LibraryFilter(state="active")).total
+        assert active == library_counts(session).by_state["active"]
 
 
 def test_a_rules_story_has_relatives_and_uses(sample: Database) -> None:

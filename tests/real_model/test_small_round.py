@@ -20,7 +20,7 @@ from core.tables import Episode, LedgerEntry, Round
 from tests.conftest import ROOT
 from tests.tools.ports import free_port
 
-pytestmark = [pytest.mark.real_model, pytest.mark.slow, pytest.mark.xdist_group("real_model")]
+pytestmark = [pytest.mark.real_model, pytest.mark.slow]
 
 _READY_S = 900
 """The first start downloads the model."""

@@ -10,8 +10,6 @@ from core.rules.conflicts import suggest
 from core.tables.rules import Rule, RuleContent
 from tests.support.rule_pairs import LANGUAGES, conflict_rates, conflicts, figures, rule_pairs
 
-pytestmark = pytest.mark.xdist_group("conflict_pairs")  # encoding the pairs takes most of the time
-
 JANUARY, FEBRUARY = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
 
 

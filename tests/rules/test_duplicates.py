@@ -7,8 +7,6 @@ from core.rules.wording import rule_text
 from tests.support.embedding import packaged_embedder
 from tests.support.rule_pairs import duplicate_rates, figures, is_proposed, rule_pairs
 
-pytestmark = pytest.mark.xdist_group("duplicate_pairs")  # encoding the pairs takes most of the time
-
 
 def test_duplicates_are_proposed() -> None:
     assert duplicate_rates(rule_pairs()).recall >= 0.85, figures()

@@ -7,7 +7,7 @@ import pytest
 from sqlmodel import Session
 
 from core.db import Database, open_database
-from core.rules.kinship import descendants, merge_kin_in_use, merged_from
+from core.rules.kinship import descendants, learned_from, merge_kin_in_use, merged_from
 from core.tables import Rule
 from core.views import library as view
 from tests.learning.rows import a_rule
@@ -18,6 +18,7 @@ FAMILY: dict[str, dict[str, Any]] = {
     "learned": {"lineage": ["root", "learned"]},
     "merged": {"parents": ["learned", "stranger"], "state": "archived"},
     "of_merged": {"parents": ["merged"], "lineage": ["stranger"]},
+    "cousin": {"parents": ["stranger"]},
     "circle_a": {"lineage": ["circle_b", "root"]},
     "circle_b": {"lineage": ["circle_a"]},
     "roots_own_past": {"lineage": []},
@@ -61,7 +62,12 @@ def test_what_went_into_a_merge_over_several_merges(database: Database) -> None:
 
 @pytest.mark.parametrize(
     ("rule_id", "found"),
-    [("merged", {"learned", "stranger", "of_merged"}), ("learned", {"of_merged"}), ("root", set())],
+    [
+        ("merged", {"learned", "stranger", "of_merged", "cousin"}),
+        ("learned", {"of_merged"}),
+        ("cousin", {"stranger", "of_merged"}),
+        ("root", set()),
+    ],
 )
 def test_kin_by_merges_shares_statistics_if_it_is_in_use(database: Database, rule_id: str, found: set[str]) -> None:
     def kin(session: Session) -> set[str]:
@@ -69,3 +75,8 @@ def test_kin_by_merges_shares_statistics_if_it_is_in_use(database: Database, rul
 
     with database.read() as session:
         assert kin(session) == found
+
+
+def test_what_a_text_was_changed_for_is_among_its_origins_once() -> None:
+    rule = a_rule("r", evidence=["e1"], lineage=["a"])
+    assert learned_from(rule, ["e2", "e1"], ["b", "r", "a"]) == {"evidence": ["e1", "e2"], "lineage": ["a", "b"]}

@@ -120,9 +120,53 @@ def test_rewinding_touches_one_domain_and_counts_what_changed(database: Database
         edit_rule(session, mine, {"action": "close it"}, CHANGE)
         edit_rule(session, other, {"action": "close it"}, CHANGE)
         make_rule(session, "mine")
-        assert rewind(session, then, CHANGE, "mine") == 2
+        assert len(rewind(session, then, CHANGE, "mine")) == 2
         assert (mine.action, other.action) == ("drain it", "close it")
-        assert rewind(session, then, CHANGE, "mine") == 0
+        assert rewind(session, then, CHANGE, "mine") == []
+
+
+def test_rewinding_leaves_the_quarantined_in_the_archive(database: Database) -> None:
+    with Session(database.engine) as session:
+        domain = f"quarantine {last_event_id(session)}"
+        poisoned, innocent, forgiven, refused = (make_rule(session, domain) for _ in range(4))
+        then = last_event_id(session)
+        for rule in (poisoned, innocent, forgiven):
+            move_rule(session, rule, State.ARCHIVED, Cause.QUARANTINED, CHANGE)
+        move_rule(session, refused, State.ARCHIVED, Cause.PERSON, CHANGE)
+        move_rule(session, innocent, State.CANDIDATE, Cause.PERSON, CHANGE)
+        move_rule(session, innocent, State.ARCHIVED, Cause.UNRETRIEVED, CHANGE)
+        taken_out = content_of(poisoned)
+        move_rule(session, forgiven, State.CANDIDATE, Cause.PERSON, CHANGE)
+        rewind(session, then, CHANGE, domain)
+        assert content_of(poisoned) == taken_out, "out of use and as the person left it"
+        assert {rule.state for rule in (innocent, forgiven, refused)} == {"candidate"}
+
+
+def test_rewinding_away_and_back_does_not_forget_that_a_person_forgave(database: Database) -> None:
+    with Session(database.engine) as session:
+        domain = f"forgiven {last_event_id(session)}"
+        nothing = last_event_id(session)
+        rule = make_rule(session, domain)
+        move_rule(session, rule, State.ARCHIVED, Cause.QUARANTINED, CHANGE)
+        move_rule(session, rule, State.CANDIDATE, Cause.PERSON, CHANGE)
+        then = last_event_id(session)
+        for moment, state in ((nothing, "archived"), (then, "candidate")):
+            rewind(session, moment, CHANGE, domain)
+            assert rule.state == state
+
+
+def test_rewinding_leaves_what_was_merged_into_the_quarantined_there_too(database: Database) -> None:
+    with Session(database.engine) as session:
+        domain = f"merged {last_event_id(session)}"
+        parents = [make_rule(session, domain) for _ in range(2)]
+        then = last_event_id(session)
+        draft = RuleContent(name="Merged", condition="a queue grows", action="drain it", domain=domain)
+        merged = create_rule(session, draft, CHANGE, origin="merge", parents=[parent.id for parent in parents])
+        for parent in parents:
+            move_rule(session, parent, State.ARCHIVED, Cause.MERGED, CHANGE, merged_into=merged.id)
+        move_rule(session, merged, State.ARCHIVED, Cause.QUARANTINED, CHANGE)
+        assert rewind(session, then, CHANGE, domain) == []
+        assert {rule.state for rule in (*parents, merged)} == {"archived"}
 
 
 def test_each_change_is_one_event_with_before_and_after(database: Database) -> None:

@@ -36,13 +36,14 @@ from core.learning.transitions import apply_transitions, gather_evidence, prune
 from core.rules.judging import ConflictJudgement, MergeJudgement
 from core.rules.kinship import descendants, merge_kin_in_use
 from core.rules.library import SYSTEM, Change, content_of, contents_at, last_event_id, rewind
-from core.rules.lifecycle import Cause, State, check_transition
+from core.rules.lifecycle import RESTORING, Cause, State, check_transition
 from core.rules.utility import Ucb
 from core.settings import Settings
 from core.tables import AuditEntry, Conflict, Proposal, Round, Rule, RuleEvent
 from tests.learning.rows import DOMAIN, NOW, a_round, a_use, an_episode
 from tests.support.counted import Counted, Lived
 from tests.support.embedding import WordEmbedder
+from tests.support.settling import settle
 
 Contents = dict[str, dict[str, Any]]
 
@@ -192,6 +193,11 @@ class Library(RuleBasedStateMachine):
         with self.database.read() as session:
             return {one.id: deepcopy(content_of(one)) for one in session.exec(select(Rule)).all()}
 
+    def part_of(self) -> dict[str, str]:
+        return {
+            rule_id: content["merged_into"] for rule_id, content in self.contents().items() if content["merged_into"]
+        }
+
     def everything(self) -> list[str]:
         tables = (
             "rule",
@@ -332,7 +338,7 @@ class Library(RuleBasedStateMachine):
                 },
             )
             self.store(lived, grade, arm)
-        if choice % 2 == 0:
+        if choice % 4 == 0:  # else while something else has happened, such as a merge
             self.credit(number, choice, mode)
 
     def store(self, lived: Lived, grade: str, arm: str) -> None:
@@ -357,10 +363,10 @@ class Library(RuleBasedStateMachine):
                 credit_episodes(session, DOMAIN)
 
         if self.do(act, mode, number):
-            self.counted.credit()
+            self.counted.credit(self.part_of())
         for _ in range(choice % 3):
             act()
-            self.counted.credit()
+            self.counted.credit(self.part_of())
 
     def settle(self, number: int, choice: int, mode: str) -> None:
         """Credit, lifecycle and pruning, in one transaction."""
@@ -377,7 +383,7 @@ class Library(RuleBasedStateMachine):
                 prune(session, DOMAIN, self.maker.scorer, lifecycle, self.by_loop)
 
         if self.do(act, mode, number):
-            self.counted.credit()
+            self.counted.credit(self.part_of())
 
     def end_round(self, number: int, choice: int, mode: str) -> None:
         """Keep what the round did, or take it back and nothing else."""
@@ -500,7 +506,7 @@ class Library(RuleBasedStateMachine):
             keep = (one.rule_a, one.rule_b, None)[choice % 3]
 
             def act(_version: int) -> None:
-                curation.resolve_conflict(self.database, conflict_id=one.id, keep=keep, actor="ada", clock=lambda: NOW)
+                settle(self.database, one.id, keep, actor="ada", clock=lambda: NOW)
 
             self.person(one.rule_a, 0, act, "once" if mode == "stale" else mode, number)
 
@@ -518,7 +524,9 @@ class Library(RuleBasedStateMachine):
             self.person(one.rule_id, 0, act, "once" if mode == "stale" else mode, number)
 
     def rewind(self, number: int, choice: int, mode: str) -> None:
-        """Go back to a moment that was remembered: exactly, with later rules in the archive."""
+        """Go back to a moment that was remembered: exactly but for the quarantined, later rules archived."""
+        before = self.contents()
+        held = self.quarantined()
         event_id, then = self.moments[number % len(self.moments)]
         change = Change("ada", lambda: NOW, round_number=self.round_number)
 
@@ -528,8 +536,23 @@ class Library(RuleBasedStateMachine):
 
         if self.do(act, mode, number):
             after = self.contents()
-            assert {rule_id: after[rule_id] for rule_id in then} == then
+            assert {rule_id: after[rule_id] for rule_id in then} == then | {
+                one: before[one] for one in held & then.keys()
+            }
             assert {after[rule_id]["state"] for rule_id in after.keys() - then.keys()} <= {"archived"}
+
+    def quarantined(self) -> set[str]:
+        """Return the rules in quarantine, and what was merged into them: as the events tell it one by one."""
+        held: dict[str, bool] = {}
+        with self.database.read() as session:
+            for one in session.exec(select(RuleEvent).order_by(col(RuleEvent.id))).all():
+                if one.from_state != one.to_state and one.kind not in RESTORING:
+                    held[one.rule_id] = one.kind == Cause.QUARANTINED
+        now = self.contents()
+        found = {rule_id for rule_id, taken in held.items() if taken and now[rule_id]["state"] == "archived"}
+        while more := {one for one in now if now[one]["merged_into"] in found} - found:
+            found |= more
+        return found
 
     # One rule for all acts: hypothesis leaves out whole rules at random, and the acts need each other.
 

@@ -10,15 +10,16 @@ from core.rules.lifecycle import Cause, State, check_transition
 ALLOWED = {
     # The table of the design.
     ("candidate", "active"): "verified person",
-    ("candidate", "archived"): "person quarantined harmful unretrieved merged pruned",
+    ("candidate", "archived"): "person policy quarantined harmful unretrieved merged pruned",
     ("active", "probation"): "harmful trimmed lost_conflict person",
     ("probation", "active"): "recovered person",
     ("probation", "archived"): "no_recovery person quarantined merged pruned",
-    # Any state to the archive by a person, by a merge, or by pruning; out of it by a person alone.
+    # Any state to the archive by a person, by a merge, or by pruning; out of it by a person,
+    # or when reflection comes to the same again.
     ("active", "archived"): "person quarantined merged pruned",
-    ("archived", "candidate"): "person",
+    ("archived", "candidate"): "person reentered",
 }
-RESTORING = ("gate", "rewound", "unmerged")
+RESTORING = ("gate", "rewound", "unmerged", "undone")
 """These put a rule back to where it was, whatever that is."""
 
 EVERYTHING = list(product(State, State, Cause))
@@ -38,8 +39,8 @@ def test_the_whole_matrix(from_state: State, to_state: State, cause: Cause) -> N
 
 
 def test_the_matrix_covers_all_states_and_causes() -> None:
-    assert len(EVERYTHING) == 4 * 4 * 14
-    assert sum(is_allowed(*case) for case in EVERYTHING if case[2] not in RESTORING) == 24
+    assert len(EVERYTHING) == 4 * 4 * 17
+    assert sum(is_allowed(*case) for case in EVERYTHING if case[2] not in RESTORING) == 26
 
 
 def test_the_error_names_both_states_the_cause_and_what_would_do() -> None:

@@ -74,3 +74,16 @@ def test_a_rule_of_its_own_is_spared_before_one_of_many() -> None:
     assert [rule.id for rule in rules_to_retire(rules, utilities, settings)] == ["alone"]
     kept = with_diversity(rules, utilities, settings.diversity_bonus)
     assert "alone" not in [rule.id for rule in rules_to_retire(rules, kept, settings)]
+
+
+def test_what_a_person_pinned_stays_and_takes_up_its_room() -> None:
+    rules = [make_rule(f"r{i}") for i in range(5)]
+    utilities = {rule.id: float(i) for i, rule in enumerate(rules)}
+
+    def gone(*pinned: str, **settings: Any) -> list[str]:
+        return [rule.id for rule in rules_to_retire(rules, utilities, LifecycleSettings(**settings), pinned)]
+
+    assert gone(capacity=3, prune_share=0.0) == ["r0", "r1"]
+    assert gone("r0", capacity=3, prune_share=0.0) == ["r1", "r2"]
+    assert gone("r0", "r1", "r2", "r3", capacity=3, prune_share=0.0) == ["r4"]
+    assert gone("r0", capacity=5, prune_share=0.25) == ["r1"]

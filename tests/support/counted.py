@@ -1,10 +1,11 @@
 """What rules ought to have counted, kept in plain sets beside the product: an independent model of credit.
 
 A *use* is a pair of an episode and a rule. A rule counts its own uses; a merge also holds those that its parents
-had counted when it was made. No use may ever be in two rules that are in use at the same time.
+had counted when it was made, and those that are counted while they are part of it. No use may ever be in two
+rules that are in use at the same time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import fsum
 
@@ -41,14 +42,17 @@ class Counted:
         self.episodes.append(episode)
         self.uncounted.append(episode)
 
-    def credit(self) -> None:
-        """Count what has not been counted."""
+    def credit(self, part_of: Mapping[str, str]) -> None:
+        """Count what has not been counted; ``part_of`` says which rule is merged into which at present."""
         base = {kind: self._baseline(kind) for kind in {one.kind for one in self.uncounted if one.done}}
         for episode in self.uncounted:
             for rule_id, compliance in episode.served.items() if episode.done else ():
                 use = (episode.id, rule_id)
                 assert use not in self.delta
-                self.uses.setdefault(rule_id, set()).add(use)
+                holder: str | None = rule_id
+                while holder is not None:
+                    self.uses.setdefault(holder, set()).add(use)
+                    holder = part_of.get(holder)
                 self.delta[use] = episode.reward - base[episode.kind]
                 self.passed |= {use} if episode.passed else set()
                 self.verified |= {use} if episode.passed and compliance == "complied" else set()

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _FUNCTIONS = {"t", "mark", "self", "because"}
 _ERRORS = {
     "UserError",
+    "ClaimedError",
     "ConcurrentChangeError",
     "NotAllowedError",
     "IllegalTransitionError",

@@ -10,6 +10,7 @@ from typing import Any
 from sqlmodel import Session
 
 from core.db import Database
+from core.rules.library import content_of
 from core.tables import (
     Conflict,
     Episode,
@@ -25,7 +26,6 @@ from core.tables import (
     RuleUse,
     Task,
 )
-from core.tables.rules import RuleContent
 from tests.support.sample_rules import QUERIES, RESULTS, RULES, TRAJECTORY
 
 ROUNDS = 8
@@ -46,7 +46,7 @@ def fill(database: Database, *, now: datetime, seed: int = 5) -> None:
         _ledger(session, now, chance)
         session.add(Lease(name="loop", owner="host-1", heartbeat_at=now, activity="resting"))
         session.add(
-            LoopControl(name="loop", wanted="run", steps=0, changed_by="local", changed_at=now - timedelta(hours=9))
+            LoopControl(name="loop", wanted="pause", steps=0, changed_by="local", changed_at=now - timedelta(hours=9))
         )
 
 
@@ -110,12 +110,12 @@ def _events(session: Session, rule: Rule) -> None:
     steps = [("created", None, "candidate", "system", "written by a reflection")]
     if rule.state != "candidate":
         steps.append(("approved", "candidate", "candidate", "local", "agrees with our handbook"))
-        steps.append(("transition", "candidate", "active", "system", "verified"))
+        steps.append(("verified", "candidate", "active", "system", "verified"))
     if rule.state in ("probation", "archived"):
-        steps.append(("transition", "active", "probation", "system", "harmful"))
+        steps.append(("harmful", "active", "probation", "system", "harmful"))
     if rule.state == "archived":
-        steps.append(("transition", "probation", "archived", "system", "no_recovery"))
-    content = RuleContent.model_validate(rule.model_dump(include=set(RuleContent.model_fields))).model_dump()
+        steps.append(("no_recovery", "probation", "archived", "system", "no_recovery"))
+    content = content_of(rule)
     for place, (kind, from_state, to_state, actor, reason) in enumerate(steps):
         session.add(
             RuleEvent(
@@ -126,8 +126,8 @@ def _events(session: Session, rule: Rule) -> None:
                 actor=actor,
                 reason=reason,
                 round_number=(rule.created_round or 0) + place,
-                before=None if from_state is None else content,
-                after=content,
+                before=None if from_state is None else content | {"state": from_state},
+                after=content | {"state": to_state},
                 created_at=rule.created_at + timedelta(minutes=55 * place),
             )
         )
@@ -172,6 +172,10 @@ def _round(session: Session, number: int, started: datetime, rules: list[Rule], 
     for arm, split, count in _ARMS:
         for place in range(count):
             _episode(session, number, arm, split, place, started, rules, chance)
+    if not committed:
+        before = random.Random(number)
+        for place in range(30):
+            _episode(session, number, "before", "held_out", place, started, rules, before)
     session.flush()
     _reflection(session, number, started, rules)
 

@@ -18,7 +18,10 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-PAGES = ("", "review", "library", "episodes", "loop")
+PAGES = (
+    "", "review", "conflicts", "library", "preview", "episodes", "provenance", "diagnostics", "spend", "loop", "audit",
+    "people",
+)  # fmt: skip
 WIDTHS = {"wide": 1280, "phone": 390}
 _LOADING = '[data-testid="stSkeleton"]'
 _RUNNING = '[data-testid="stApp"][data-test-script-state="running"]'

@@ -11,7 +11,16 @@ from sqlmodel import Session
 
 from core.db import Database, open_database
 from core.tables import Episode, Round, Rule, RuleUse
-from core.views.health import Gain, HealthRow, ablation_scores, gain, gain_by_round, health_rows, shrinking_gain
+from core.views.health import (
+    Gain,
+    HealthRow,
+    ablation_scores,
+    gain,
+    gain_by_round,
+    health_rows,
+    shrinking_gain,
+    standing_rows,
+)
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
@@ -258,6 +267,23 @@ def test_the_scores_compared_are_those_of_the_library_left_standing(database: Da
         scores = ablation_scores(session)
     assert scores is not None
     assert [(row.round, row.arm, row.value) for row in scores] == [(2, "empty", 0.2), (2, "before", 0.7)]
+
+
+def test_each_round_stands_for_the_arm_that_was_left_standing(database: Database) -> None:
+    """Round 2 was rolled back, round 3 kept a part of its changes, round 4 is not settled yet."""
+    arms = {1: "after", 2: "before", 3: "second"}
+    with database.write() as session:
+        session.add_all([make_round(number, gain={**FIGURES, "arm": arm}) for number, arm in arms.items()])
+        session.add(make_round(4))
+        session.flush()
+        for number in (1, 2, 3, 4):
+            for arm, passing in (("before", 5), ("after", 6), ("second", 7), ("empty", 2)):
+                add_graded(session, passing, 10, round_number=number, split="held_out", arm=arm)
+    with database.read() as session:
+        rows = standing_rows(health_rows(session), gain_by_round(session))
+    assert [(row.round, row.arm, row.value) for row in rows if row.metric == "success_rate"] == [
+        (1, "after", 0.6), (2, "before", 0.5), (3, "second", 0.7),
+    ]  # fmt: skip
 
 
 def test_without_a_gain_no_scores_are_compared(database: Database) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from core.db import Database, open_database
 from core.tables import LedgerEntry
-from core.views.spend import Spend, StructuredOutcomes, Usage, spend
+from core.views.spend import Spend, StructuredOutcomes, Usage, spend, spend_lines
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
@@ -130,3 +130,33 @@ def test_an_empty_ledger_divides_by_nothing(database: Database) -> None:
     assert (sums.total_usd, sums.today_usd, sums.unknown_price_calls) == (0, 0, 0)
     assert (sums.retry_share, sums.cache_share, sums.simulated_share) == (None, None, None)
     assert sums.by_purpose == {}
+
+
+def test_sums_by_agent_and_calls_beside_any_episode(database: Database) -> None:
+    sums = spend_of(
+        database,
+        make_entry("a", agent="billing-bot", cost_usd=0.25),
+        make_entry("a", 2, agent="billing-bot", cost_usd=0.5),
+        make_entry("b", agent="rulewright", cost_usd=1),
+        make_entry("c", purpose="reflect", cost_usd=2),
+    )
+
+    assert {agent: (usage.calls, usage.requests, usage.cost_usd) for agent, usage in sums.by_agent.items()} == {
+        "": (1, 1, 2), "billing-bot": (2, 1, 0.75), "rulewright": (1, 1, 1),
+    }  # fmt: skip
+
+
+def test_lines_tell_apart_day_purpose_model_agent_and_round(database: Database) -> None:
+    spend_of(
+        database,
+        make_entry("a", agent="bot", outcome="timeout", cost_usd=0.25),
+        make_entry("a", 2, agent="bot", cost_usd=0.5),
+        make_entry("b", agent="bot", round_number=None, cost_usd=4),
+        make_entry("c", agent="bot", created_at=NOW + timedelta(days=1), cost_usd=8),
+    )
+    with database.read() as session:
+        found = spend_lines(session)
+
+    assert [(line.day, line.agent, line.round, line.usage.calls, line.usage.cost_usd) for line in found] == [
+        ("2026-01-05", "bot", None, 1, 4), ("2026-01-05", "bot", 1, 2, 0.75), ("2026-01-06", "bot", 1, 1, 8),
+    ]  # fmt: skip

@@ -9,6 +9,7 @@ from core.llm.simulated.conditions import ReadCondition
 from core.llm.simulated.dice import uniform
 from core.llm.simulated.digests import Call, ReadDigest, clauses, common_phrases, read_digests, read_known, trimmed
 from core.llm.simulated.reading import content_terms, coverage, split_rule
+from core.settings import SimulationSettings
 
 _ORDINARY = re.compile(
     r"\b(?:usual|within the|no step|no trend|quiet|answered|nothing|equal|none above|normal|reachable|no alarms"
@@ -17,14 +18,13 @@ _ORDINARY = re.compile(
 )
 _SLOGAN_RATE = 0.06
 _ONE_CASE_RATE = 0.06
-_MIX_UP_RATE = 0.04
 _SLOGANS = (
     ("handling an incident", "be careful and pay attention to every detail"),
     ("working on a task", "stay vigilant and always do your best"),
 )
 
 
-def reflect(request: str, seed: int) -> dict[str, Any]:
+def reflect(request: str, settings: SimulationSettings) -> dict[str, Any]:
     """Answer a reflection request with differences and operations."""
     digests = read_digests(request)
     known = read_known(request)
@@ -36,8 +36,8 @@ def reflect(request: str, seed: int) -> dict[str, Any]:
         rivals = _rivals(group, failing)
         foreign = [digest for digest in digests if digest not in group and digest not in rivals]
         differences.append(_difference(group[0], rivals))
-        operations.extend(_operations(Contrast(group, rivals, foreign), known, seed))
-    operations.extend(_error_rules(failing, passing, seed))
+        operations.extend(_operations(Contrast(group, rivals, foreign), known, settings))
+    operations.extend(_error_rules(failing, passing, settings.seed))
     return {"differences": differences, "operations": operations[:8]}
 
 
@@ -106,7 +106,7 @@ def _difference(digest: ReadDigest, rivals: Sequence[ReadDigest]) -> dict[str, A
     }
 
 
-def _operations(contrast: Contrast, known: dict[str, str], seed: int) -> list[dict[str, Any]]:
+def _operations(contrast: Contrast, known: dict[str, str], settings: SimulationSettings) -> list[dict[str, Any]]:
     first = contrast.group[0]
     call = first.key_call
     if call is None:
@@ -116,9 +116,9 @@ def _operations(contrast: Contrast, known: dict[str, str], seed: int) -> list[di
     condition = _condition(contrast, wrong)
     for label, text in known.items():
         if set(_values(call)) <= content_words(text):
-            return [_revise(label, text, condition, call, wrong, contrast)]
+            return [_slip(_revise(label, text, condition, call, wrong, contrast), first, wrong, settings)]
     rule = _draft(condition.text, _action(call, wrong, condition), contrast)
-    return [_slip(rule, first, wrong, seed)]
+    return [_slip(rule, first, wrong, settings)]
 
 
 def _revise(
@@ -247,15 +247,19 @@ def _draft(condition: str, action: str, contrast: Contrast) -> dict[str, Any]:
     }
 
 
-def _slip(rule: dict[str, Any], digest: ReadDigest, wrong: Sequence[Call], seed: int) -> dict[str, Any]:
+def _slip(
+    rule: dict[str, Any], digest: ReadDigest, wrong: Sequence[Call], settings: SimulationSettings
+) -> dict[str, Any]:
     """Models also write slogans, rules about one case, and rules the wrong way round; so does this one."""
-    draw = uniform(seed, "slip", digest.task, rule["condition"])
+    if rule["op"] == "UPVOTE":
+        return rule
+    draw = uniform(settings.seed, "slip", digest.task, rule["condition"])
     if draw < _SLOGAN_RATE:
         condition, action = _SLOGANS[len(digest.task) % len(_SLOGANS)]
         return {**rule, "name": "Be careful", "condition": condition, "action": action}
     if draw < _SLOGAN_RATE + _ONE_CASE_RATE:
         return {**rule, "condition": " ".join(digest.task.split()[:18])}
-    if draw < _SLOGAN_RATE + _ONE_CASE_RATE + _MIX_UP_RATE and wrong:
+    if draw < _SLOGAN_RATE + _ONE_CASE_RATE + settings.mix_up_rate and wrong:
         return {**rule, "action": _say(wrong[0]), "name": _say(wrong[0]), "confidence": 0.72}
     return rule
 

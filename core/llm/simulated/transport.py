@@ -82,7 +82,7 @@ class SimulatedTransport(httpx2.BaseTransport):
         if answer is not None:
             return _as_text(json.dumps(answer(request), ensure_ascii=False))
         if name == "reflection_output":
-            return _as_text(json.dumps(reflect(request, self._settings.seed), ensure_ascii=False))
+            return _as_text(json.dumps(reflect(request, self._settings), ensure_ascii=False))
         return _as_text(condense(request))
 
     def _choose(self, body: Mapping[str, Any], tools: list[Mapping[str, Any]]) -> Option | None:

@@ -1,0 +1,1 @@
+"""What other programs read and write over HTTP; mounted beside the pages (design section 12)."""
