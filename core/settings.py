@@ -28,9 +28,10 @@ class ModelSettings(_Group):
     digest: str = Field("gpt-4o-mini", description="Cheap model that condenses episodes.")
     reflect: str = Field("gpt-4o", description="Model that contrasts episodes and writes rules.")
     judge: str = Field("gpt-4o-mini", description="Model that judges equivalence, conflict and compliance.")
-    action_mode: Literal["tools", "json"] = Field(
+    action_mode: Literal["tools", "json", "letters"] = Field(
         "tools",
-        description="How the agent names its action: native tool calls, or JSON after a schema (small models).",
+        description="How the agent names its action: native tool calls, JSON after a schema (small models), or the "
+        "letter of one of the actions at hand (environments that list them; gives log-probabilities).",
     )
     json_schema: bool = Field(
         True, description="Endpoint honours response_format json_schema; off: the schema goes into the prompt."
@@ -168,9 +169,41 @@ class RoundSettings(_Group):
     judged_pairs: int = Field(12, ge=0, description="Rule-episode pairs the model judges per round.")
 
 
+class MemorySettings(_Group):
+    """Remembered decisions (design section 9)."""
+
+    recall: Literal["similar", "two_phase"] = Field(
+        "similar", description="How memories are chosen: by similarity, or by similarity and learned Q."
+    )
+    top_k: int = Field(10, ge=1, le=100, description="Memories retrieved for a state, by similarity.")
+    min_similarity: float | None = Field(
+        None, ge=-1, le=1, description="Cosine a memory needs in two phases; none: the embedding model's own."
+    )
+    candidates: int = Field(10, ge=1, le=1000, description="k1: candidates of the first phase.")
+    chosen: int = Field(5, ge=1, le=100, description="k2: those that the second phase keeps.")
+    q_weight: float = Field(0.5, ge=0, le=1, description="lambda: weight of Q in the second phase.")
+    q_rate: float = Field(0.3, gt=0, le=1, description="Share of the way that Q moves to a new reward.")
+    shown: int = Field(5, ge=1, le=50, description="New memories at most that one decision is shown.")
+    max_tokens: int = Field(600, ge=50, description="Tokens the memories may take before one decision.")
+    trust_outside: float = Field(0.7, ge=0, le=1, description="Trust in decisions of agents outside.")
+    hot_hours: float = Field(72, gt=0, description="Hours for which a memory is hot ...")
+    hot_count: int = Field(200, ge=0, description="... and so many of the latest are, whatever their age.")
+    warm_days: float = Field(30, gt=0, description="Days for which a success stays warm.")
+    warm_characters: int = Field(400, ge=50, description="Characters of a state that the tier warm keeps.")
+    exact_until: int = Field(50_000, ge=1, description="Memories up to which the search looks at each one.")
+
+
 class PolicySettings(_Group):
     """What experience adds to the model's choice of action (design section 10)."""
 
+    phase: Literal["static", "recall", "reward", "adapt"] = Field(
+        "static", description="How far experience reaches: not at all, memories, returns and Q, the adapter."
+    )
+    way: Literal["hint", "logit"] = Field(
+        "hint", description="How preferences reach the model: a line in the prompt, or added to its log-probabilities."
+    )
+    advantage: bool = Field(True, description="From the phase reward on: advantages from remembered returns.")
+    hint_margin: float = Field(0.1, ge=0, description="A preference smaller than this is not worth a hint.")
     gamma: float = Field(0.95, ge=0, le=1, description="Discount of later rewards per step.")
     untried_bonus: float = Field(0.5, ge=0, description="alpha: an untried action is worth alpha/|N| more, by chance.")
     untried_chance: float = Field(0.2, ge=0, le=1, description="Chance that an untried action gets its bonus.")
@@ -292,6 +325,7 @@ class Settings(BaseSettings):
     utility: UtilitySettings = UtilitySettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     round: RoundSettings = RoundSettings()
+    memory: MemorySettings = MemorySettings()
     policy: PolicySettings = PolicySettings()
     gate: GateSettings = GateSettings()
     review: ReviewSettings = ReviewSettings()
@@ -308,8 +342,8 @@ class Settings(BaseSettings):
 
     @property
     def action_mode(self) -> str:
-        """How agents act: "tools" (native tool calls) or "json"; the stand-in model always takes tools."""
-        return "tools" if self.simulated else self.model.action_mode
+        """How agents act: "tools" (native tool calls), "json" or "letters"; the stand-in model knows no JSON."""
+        return "tools" if self.simulated and self.model.action_mode == "json" else self.model.action_mode
 
     @model_validator(mode="after")
     def _consistent(self) -> "Settings":
@@ -327,7 +361,19 @@ def _check_together(settings: Settings) -> None:
         raise ValueError("digest.min_tokens must be below digest.max_tokens")
 
 
-ADJUSTABLE = ("agent", "rules", "lifecycle", "utility", "retrieval", "round", "gate", "review", "budget")
+ADJUSTABLE = (
+    "agent",
+    "rules",
+    "lifecycle",
+    "utility",
+    "retrieval",
+    "round",
+    "memory",
+    "policy",
+    "gate",
+    "review",
+    "budget",
+)
 """Groups that a person may change while the product runs; the rest needs a restart."""
 
 

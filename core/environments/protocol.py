@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 Split = Literal["train", "held_out"]
 
@@ -90,5 +90,17 @@ class Environment(Protocol):
         """Carry out an action. Never raises for what an agent may do wrong: returns ``failed`` instead."""
         ...
 
+
+@runtime_checkable
+class ChoosingEnvironment(Environment, Protocol):
+    """An environment that lists the actions at hand, at most ``MOST_CHOICES``."""
+
+    def choices(self) -> tuple[Action, ...]:
+        """Return the actions admissible now, in a fixed order; empty when the episode is over."""
+        ...
+
+
+MOST_CHOICES = 20
+"""Endpoints give the log-probabilities of no more tokens."""
 
 EnvironmentFactory = Callable[[], Environment]

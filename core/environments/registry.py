@@ -2,10 +2,11 @@
 
 from core.environments.custom import load_custom
 from core.environments.incidents import Incidents
+from core.environments.incidents_lettered import LetteredIncidents
 from core.environments.protocol import EnvironmentFactory
 from core.errors import UserError
 
-_BUNDLED: dict[str, EnvironmentFactory] = {"incidents": Incidents}
+_BUNDLED: dict[str, EnvironmentFactory] = {"incidents": Incidents, "incidents_lettered": LetteredIncidents}
 
 
 def environment_factory(name: str) -> EnvironmentFactory:

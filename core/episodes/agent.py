@@ -7,13 +7,17 @@ What the episode is worth to learning is decided elsewhere.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from core.environments.protocol import Action, Environment, StepResult, TaskSpec
+from core.environments.protocol import MOST_CHOICES, Action, ChoosingEnvironment, Environment, StepResult, TaskSpec
+from core.episodes.actions import names_of
 from core.episodes.json_actions import as_json_messages, decide_as_json
-from core.errors import ModelCallError
+from core.episodes.letters import Sampling, decide_by_letter
+from core.errors import ModelCallError, UserError
 from core.llm.client import CallContext, ModelClient, ToolCall
 
+_OURS = ("failed", "reward", "choice")  # keys of messages that no endpoint knows
 _NUDGE = "Go on with exactly one tool call, or stop if the task is done."
 
 
@@ -35,7 +39,8 @@ OWN_AGENT = "rulewright"
 class RolloutPlan:
     """What is to be rolled out; ``seed`` drives the environment and the model's sampling alike.
 
-    ``advise`` returns what is to be said before a decision, given what happened so far, or ''.
+    ``advise`` returns what is to be said before a decision, given what happened so far, or ''. ``bend`` adds what
+    experience says to the log-probabilities of the actions at hand, where the model chooses by letter.
     """
 
     episode_id: str
@@ -47,6 +52,7 @@ class RolloutPlan:
     action_mode: str
     round_number: int | None = None
     advise: Callable[[Trace], str] | None = None
+    bend: Callable[[Trace, Mapping[str, float]], Mapping[str, float]] | None = None
 
 
 def run_episode(client: ModelClient, environment: Environment, plan: RolloutPlan) -> Trace:
@@ -60,7 +66,7 @@ def run_episode(client: ModelClient, environment: Environment, plan: RolloutPlan
     trace = Trace([{"role": "system", "content": plan.system}, {"role": "user", "content": opening}])
     nudged = False
     for turn in range(plan.max_turns):
-        if turn and plan.advise is not None and (advice := plan.advise(trace)):
+        if plan.advise is not None and (advice := plan.advise(trace)):
             trace.messages.append({"role": "system", "content": advice})
         try:
             message, calls = _decide(client, environment, plan, trace, turn)
@@ -84,18 +90,41 @@ def _decide(
     client: ModelClient, environment: Environment, plan: RolloutPlan, trace: Trace, turn: int
 ) -> tuple[dict[str, Any], tuple[ToolCall, ...]]:
     context = CallContext("act", episode_id=plan.episode_id, round_number=plan.round_number, agent=OWN_AGENT)
+    if plan.action_mode == "letters":
+        return _decide_by_letter(client, environment, plan, trace, context, turn)
     sampling = {"temperature": plan.temperature, "seed": plan.seed}
     if plan.action_mode == "json":
         call = decide_as_json(client, context, as_json_messages(trace.messages), environment.tools, sampling, turn)
         return _assistant("", (call,)), (call,)
     reply = client.chat(
         context,
-        [{key: value for key, value in message.items() if key != "failed"} for message in trace.messages],
+        [{key: value for key, value in message.items() if key not in _OURS} for message in trace.messages],
         tools=[_as_function(tool.name, tool.description, tool.parameters) for tool in environment.tools],
         temperature=plan.temperature,
         seed=plan.seed,
     )
     return _assistant(reply.content, reply.tool_calls), reply.tool_calls
+
+
+def _decide_by_letter(
+    client: ModelClient, environment: Environment, plan: RolloutPlan, trace: Trace, context: CallContext, turn: int
+) -> tuple[dict[str, Any], tuple[ToolCall, ...]]:
+    choices = environment.choices() if isinstance(environment, ChoosingEnvironment) else ()
+    if not choices:
+        raise UserError(
+            "The environment {name} does not list the actions at hand, which choosing by letter needs. Set "
+            "model.action_mode to tools or json.",
+            name=environment.name,
+        )
+    names = names_of(environment)
+    offered = {names.of(action): action for action in choices[:MOST_CHOICES]}
+    bend = partial(plan.bend, trace) if plan.bend is not None else None
+    sampling = Sampling(plan.temperature, plan.seed, turn)
+    choice = decide_by_letter(client, context, trace.messages, offered, bend, sampling)
+    message = _assistant("", (choice.call,))
+    action = names.named(choice.call.name, choice.call.arguments)
+    message["choice"] = {"action": action, "logprobs": dict(choice.logprobs), "probability": choice.probability}
+    return message, (choice.call,)
 
 
 def _carry_out(environment: Environment, calls: tuple[ToolCall, ...], trace: Trace) -> None:
@@ -116,6 +145,7 @@ def _carry_out(environment: Environment, calls: tuple[ToolCall, ...], trace: Tra
                 "name": call.name,
                 "content": result.observation,
                 "failed": result.failed,
+                "reward": result.reward,
             }
         )
 

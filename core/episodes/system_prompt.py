@@ -13,6 +13,10 @@ _JSON_FORMAT = (
     'Answer each turn with one JSON object and no other text: {"reason": why, in one sentence, '
     '"tool": the tool\'s name, "arguments": an object with its arguments}.'
 )
+_LETTERS_FORMAT = (
+    "Each turn lists the actions at hand, each with a letter. Answer with the letter of one action and no other text."
+)
+_FORMATS = {"tools": _TOOLS_FORMAT, "json": _JSON_FORMAT, "letters": _LETTERS_FORMAT}
 
 
 def stable_part(environment: Environment, action_mode: str) -> str:
@@ -21,13 +25,12 @@ def stable_part(environment: Environment, action_mode: str) -> str:
         f"- {tool.name}: {tool.description} Arguments: {json.dumps(dict(tool.parameters), ensure_ascii=False)}"
         for tool in environment.tools
     )
-    output = _TOOLS_FORMAT if action_mode == "tools" else _JSON_FORMAT
     return "\n\n".join(
         [
             f"# Role\n{_ROLE}",
             f"# Background\n{environment.background}",
             f"# Scoring\n{environment.scoring}",
             f"# Tools\n{tools}",
-            f"# Output\n{output}",
+            f"# Output\n{_FORMATS[action_mode]}",
         ]
     )

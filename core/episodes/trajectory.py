@@ -102,6 +102,13 @@ def parse_json(text: str) -> Any:
         return None
 
 
+def state_at_hand(messages: Messages) -> str:
+    """Return the task and what a tool said last: what the next decision hangs on."""
+    seen = next((message_text(message) for message in reversed(messages) if message.get("role") == "tool"), "")
+    task = first_user_text(messages)
+    return f"{task}\n{seen}" if seen else task
+
+
 @dataclass
 class _Draft:
     index: int

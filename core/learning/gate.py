@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 from core.environments.protocol import EnvironmentFactory, TaskSpec
 from core.ids import derive_seed
 from core.learning.bench import Bench
+from core.learning.experience import Experience
 from core.learning.placebo import placebo_library
 from core.learning.rollouts import Arm, RolloutRunner, load_tasks
 from core.learning.second_try import changes_to_blame
@@ -58,9 +59,11 @@ class Evaluator:
     ``repeat`` arm has other seeds, as it measures how far one library differs from itself.
     """
 
-    def __init__(self, bench: Bench, factory: EnvironmentFactory, round_number: int) -> None:
+    def __init__(
+        self, bench: Bench, factory: EnvironmentFactory, round_number: int, experience: Experience | None = None
+    ) -> None:
         self._bench = bench
-        self._runner = RolloutRunner(bench, factory, round_number)
+        self._runner = RolloutRunner(bench, factory, round_number, experience)
         self._round = self.round_number = round_number
         self._seed = derive_seed(bench.settings.loop.seed, "held-out")
         with bench.database.read() as session:

@@ -17,6 +17,7 @@ from core.episodes.system_prompt import stable_part
 from core.episodes.trajectory import count_tool_calls, count_tool_errors, count_turns
 from core.ids import derive_seed, stable_id
 from core.learning.bench import Bench
+from core.learning.experience import Adviser, Experience
 from core.learning.holdout import Holdout, draw_holdout, no_holdout
 from core.learning.queries import QueryRewriter, Rewriting, as_it_stands
 from core.learning.snapshot import LibrarySnapshot
@@ -24,7 +25,7 @@ from core.learning.step_rules import StepRules
 from core.rules.compliance import check_compliance
 from core.rules.prompt import Prompt, assemble
 from core.rules.retrieval import Hit
-from core.tables import ArmName, Episode, RuleUse, Task
+from core.tables import ArmName, Episode, MemoryUse, RuleUse, Task
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,16 @@ class RolloutRunner:
         bench: settings, client, database.
         factory: makes one environment per thread's rollout.
         round_number: the round they belong to.
+        experience: memories and policy besides the rules; None for none.
     """
 
-    def __init__(self, bench: Bench, factory: EnvironmentFactory, round_number: int) -> None:
+    def __init__(
+        self, bench: Bench, factory: EnvironmentFactory, round_number: int, experience: Experience | None = None
+    ) -> None:
         self._bench = bench
         self._factory = factory
         self._round = round_number
+        self._experience = experience
 
     def run(self, arm: Arm, tasks: Sequence[TaskSpec], library: LibrarySnapshot | None) -> None:
         """Run what is not in the database yet.
@@ -135,13 +140,15 @@ class RolloutRunner:
         prompt = assemble(self._stable, hold.served, settings.retrieval)
         started = self._bench.clock()
         steps = self._step_rules(arm, job, library, prompt, hold)
-        known = None if arm.learning or steps is not None else self._known_outcome(job, prompt.text)
+        adviser = self._adviser(arm, job, steps)
+        repeatable = not arm.learning and steps is None and adviser is None
+        known = self._known_outcome(job, prompt.text) if repeatable else None
         if known is not None:
             trace = None
         else:
-            trace = run_episode(self._bench.client, environment, self._plan(arm, job, prompt, steps))
+            trace = run_episode(self._bench.client, environment, self._plan(arm, job, prompt, adviser or steps))
         episode = self._episode(arm, job, trace, known, environment, started)
-        if not arm.learning and steps is None:
+        if repeatable:
             episode.prompt_hash = self._identity(prompt.text)
         episode.library_left_out, episode.library_propensity = hold.library_left_out, hold.library_propensity
         uses = [] if arm.placebo else _uses(episode, hold, prompt, steps, self._names)
@@ -150,7 +157,7 @@ class RolloutRunner:
                 return  # whoever took the loop over meanwhile was faster
             session.add(episode)
             session.flush()
-            session.add_all(uses)
+            session.add_all([*uses, *_memory_uses(episode, adviser)])
 
     def _step_rules(
         self, arm: Arm, job: _Job, library: LibrarySnapshot | None, prompt: Prompt, hold: Holdout
@@ -182,7 +189,16 @@ class RolloutRunner:
     def _names(self) -> frozenset[str]:
         return rule_names(self._factory())
 
-    def _plan(self, arm: Arm, job: _Job, prompt: Prompt, steps: StepRules | None) -> RolloutPlan:
+    def _adviser(self, arm: Arm, job: _Job, steps: StepRules | None) -> Adviser | None:
+        """Return who tells an episode of experience; its outcome hangs on more than its first prompt, too."""
+        if self._experience is None or not self._experience.sources.any:
+            return None
+        return self._experience.adviser(self._task_id(job), job.seed, steps, learning=arm.learning)
+
+    def _task_id(self, job: _Job) -> str:
+        return f"{self._bench.domain}/{job.task.id}"
+
+    def _plan(self, arm: Arm, job: _Job, prompt: Prompt, adviser: Adviser | StepRules | None) -> RolloutPlan:
         settings = self._bench.settings
         return RolloutPlan(
             episode_id=job.episode_id,
@@ -193,7 +209,8 @@ class RolloutRunner:
             max_turns=settings.agent.max_turns,
             action_mode=self._bench.settings.action_mode,
             round_number=self._round,
-            advise=steps,
+            advise=adviser,
+            bend=adviser.bend if isinstance(adviser, Adviser) and adviser.bends else None,
         )
 
     def _known_outcome(self, job: _Job, prompt: str) -> Episode | None:
@@ -206,7 +223,7 @@ class RolloutRunner:
             return session.exec(
                 select(Episode).where(
                     Episode.prompt_hash == self._identity(prompt),
-                    Episode.task_id == f"{self._bench.domain}/{job.task.id}",
+                    Episode.task_id == self._task_id(job),
                     Episode.seed == job.seed,
                     Episode.model == self._bench.settings.model.act,
                     Episode.status == "done",
@@ -233,7 +250,7 @@ class RolloutRunner:
         return Episode(
             id=job.episode_id,
             environment=self._bench.domain,
-            task_id=f"{self._bench.domain}/{job.task.id}",
+            task_id=self._task_id(job),
             task_type=job.task.type,
             query=job.task.query,
             split=job.task.split,
@@ -259,6 +276,16 @@ class RolloutRunner:
             started_at=started,
             ended_at=self._bench.clock(),
         )
+
+
+def _memory_uses(episode: Episode, adviser: Adviser | None) -> list[MemoryUse]:
+    """Write down which memories a training episode was shown; evaluations teach nothing."""
+    if adviser is None or episode.arm != ArmName.LEARN:
+        return []
+    return [
+        MemoryUse(episode_id=episode.id, memory_id=one.memory.id, step=turn, similarity=one.similarity, score=one.score)
+        for turn, one in adviser.shown
+    ]
 
 
 def rule_names(environment: Environment) -> frozenset[str]:

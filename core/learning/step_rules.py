@@ -4,10 +4,10 @@ They go behind the conversation and not into the system prompt, so that the cach
 """
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from core.episodes.agent import Trace
+from core.episodes.trajectory import count_turns, state_at_hand
 from core.ids import derive_seed
 from core.learning.snapshot import LibrarySnapshot
 from core.rules.prompt import Prompt, further_rules, rule_budget
@@ -51,7 +51,12 @@ class StepRules:
         self.trimmed: list[Hit] = []
 
     def __call__(self, trace: Trace) -> str:
-        """Return what to add to the conversation before the next decision, '' if nothing new comes up."""
+        """Return what to add to the conversation before the next decision, '' if nothing new comes up.
+
+        Before the first one nothing does: the system prompt's rules were looked for with the task.
+        """
+        if not count_turns(trace.messages):
+            return ""
         fresh = [hit for hit in self._library.retrieve(state_at_hand(trace.messages)).hits if self._is_new(hit)]
         kept = [hit for hit in fresh[: self._settings.step_rules] if self._keeps(hit)]
         text, tokens, served = further_rules(kept, self._numbered + len(self.served), self._room)
@@ -69,10 +74,3 @@ class StepRules:
         if not keeps:
             self.left_out.append(hit)
         return keeps
-
-
-def state_at_hand(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return the task and what was seen last, as a query."""
-    task = next((str(message["content"]) for message in messages if message["role"] == "user"), "")
-    seen = next((str(message["content"]) for message in reversed(messages) if message["role"] == "tool"), "")
-    return f"{task}\n{seen}" if seen else task

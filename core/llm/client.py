@@ -106,6 +106,7 @@ class ModelClient:
         temperature: float = 0.0,
         seed: int | None = None,
         response_format: Mapping[str, Any] | None = None,
+        top_logprobs: int | None = None,
     ) -> Reply:
         """Ask for a free answer: text, tool calls or both.
 
@@ -116,6 +117,7 @@ class ModelClient:
             temperature: 0..2.
             seed: of the model's sampling, where the endpoint honours one.
             response_format: in OpenAI format; what comes back is not validated.
+            top_logprobs: ask for one token, and for the log-probabilities of so many that it could have been.
 
         Raises:
             ModelCallError: refused, or attempts used up.
@@ -126,6 +128,8 @@ class ModelClient:
             body["tools"] = list(tools)
         if response_format:
             body["response_format"] = dict(response_format)
+        if top_logprobs:
+            body |= {"logprobs": True, "top_logprobs": top_logprobs, "max_tokens": 1}
         return self._ask(_Request(new_id("req"), context), body, lambda _reply: Outcome.OK)
 
     def structured(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import json_repair
@@ -32,12 +32,21 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model answered: text, tool calls or both. ``model`` is the name that the endpoint reports."""
+    """What the model answered: text, tool calls or both.
+
+    Attributes:
+        content: the text.
+        tool_calls: in order.
+        model: name that the endpoint reports.
+        finish_reason: as the endpoint gave it.
+        logprobs: log-probability of each token that could have been the first one; empty if none were given.
+    """
 
     content: str
     tool_calls: tuple[ToolCall, ...]
     model: str
     finish_reason: str
+    logprobs: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_usage(data: Any, *, cached_in_input: bool) -> TokenUsage:
@@ -69,7 +78,21 @@ def read_reply(data: Any) -> Reply | None:
     tool_calls = tuple(_tool_call(n, mapping(call)) for n, call in enumerate(calls)) if isinstance(calls, list) else ()
     if not text.strip() and not tool_calls:
         return None
-    return Reply(text, tool_calls, str(mapping(data).get("model") or ""), str(choice.get("finish_reason") or ""))
+    return Reply(
+        text,
+        tool_calls,
+        str(mapping(data).get("model") or ""),
+        str(choice.get("finish_reason") or ""),
+        _first_logprobs(choice),
+    )
+
+
+def _first_logprobs(choice: Mapping[str, Any]) -> dict[str, float]:
+    tokens = mapping(choice.get("logprobs")).get("content")
+    first = mapping(tokens[0]) if isinstance(tokens, list) and tokens else {}
+    listed = first.get("top_logprobs")
+    rows = [mapping(row) for row in listed] if isinstance(listed, list) else []
+    return {str(row.get("token")): float(row["logprob"]) for row in rows if isinstance(row.get("logprob"), int | float)}
 
 
 def _tool_call(position: int, call: Mapping[str, Any]) -> ToolCall:

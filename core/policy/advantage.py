@@ -39,21 +39,6 @@ class Estimate:
         return 0.0 if self.value is None else self.q[action] - self.value
 
 
-def discounted_returns(rewards: Sequence[float], gamma: float) -> list[float]:
-    """Return G_t = sum over u >= t of gamma^(u - t) r_u, for each step t.
-
-    Args:
-        rewards: of each step, in order.
-        gamma: discount per step, in [0, 1].
-    """
-    returns: list[float] = []
-    following = 0.0
-    for reward in reversed(rewards):
-        following = reward + gamma * following
-        returns.append(following)
-    return returns[::-1]
-
-
 def estimate(
     neighbours: Sequence[Tried], candidates: Sequence[str], settings: PolicySettings, rng: random.Random
 ) -> Estimate:

@@ -1,6 +1,7 @@
 """The database's tables. Importing this package registers all of them with SQLModel's metadata."""
 
 from core.tables.ledger import LedgerEntry
+from core.tables.memory import Memory, MemoryUse, PolicyEvent, PolicySnapshot, Tier
 from core.tables.people import AccessMode, AuditEntry, AuditHead, AuditObject, Person, SettingOverride, Undone
 from core.tables.review import Approval, Assignment, Claim, EvidenceWish, Policy, ReviewDraft
 from core.tables.rounds import Lease, LoopControl, Reflection, Round
@@ -40,8 +41,12 @@ __all__ = [
     "LedgerEntry",
     "LedgerTally",
     "LoopControl",
+    "Memory",
+    "MemoryUse",
     "Person",
     "Policy",
+    "PolicyEvent",
+    "PolicySnapshot",
     "Proposal",
     "QueryRewrite",
     "Reflection",
@@ -57,6 +62,7 @@ __all__ = [
     "SettingOverride",
     "Task",
     "TaskTally",
+    "Tier",
     "TurnsTally",
     "TypeTally",
     "Undone",

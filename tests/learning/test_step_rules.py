@@ -12,7 +12,8 @@ from core.episodes.agent import Trace
 from core.learning.queries import QueryRewriter
 from core.learning.service import run_rounds
 from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
-from core.learning.step_rules import StepRules, state_at_hand
+from core.episodes.trajectory import state_at_hand
+from core.learning.step_rules import StepRules
 from core.rules.prompt import assemble
 from core.rules.utility import Ucb
 from core.settings import RetrievalSettings, UtilitySettings, load_settings

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.llm.simulated.dice import gumbel, uniform
+from core.llm.simulated.experience import Experience, heeded
 from core.llm.simulated.reading import ReadRule, content_terms, coverage, read_rules
 from core.llm.simulated.toolbox import Option, Toolbox, read_tools
 from core.settings import SimulationSettings
@@ -19,6 +20,7 @@ _FINDING = 1.5  # ... and words of what was found since
 _PLACE_STRENGTH = 5.0  # how far words in common sway where it is done
 _TRIED = -4.0  # it did not help once
 _PLACE_NOISE = 0.7
+_RULED, _TOLD, _TOO_EARLY = 10.0, 5.0, 4.0  # in likings: a rule's word, experience's, the wrong time to act or look
 _LISTED, _REJECTED = 2.0, -6.0  # what an error message says about a value
 _UNSTABLE = 0.08  # share of tasks whose choices differ between seeds even at temperature 0, as with real endpoints
 
@@ -28,6 +30,7 @@ class Situation:
     """Everything the model was shown, read once."""
 
     rules: tuple[ReadRule, ...]
+    experience: Experience
     toolbox: Toolbox
     done: tuple[Option, ...]
     failed: frozenset[Option]
@@ -35,6 +38,7 @@ class Situation:
     hints: Mapping[str, float]
     task: str
     seed: str
+    noisy: bool = True
 
     @property
     def looks(self) -> int:
@@ -47,8 +51,8 @@ class Situation:
         return _LOOKS[int(uniform(self.seed, self.task, "looks") * len(_LOOKS))]
 
     def noise(self, *parts: object) -> float:
-        """A draw that depends on seed, task and parts."""
-        return gumbel(self.seed, self.task, *parts)
+        """A draw that depends on seed, task and parts; 0 where likings are asked for and no choice."""
+        return gumbel(self.seed, self.task, *parts) if self.noisy else 0.0
 
 
 def choose(
@@ -61,13 +65,40 @@ def choose(
     """Return the next call, or None when nothing is left to do."""
     situation = _read(messages, tools, temperature, seed, settings)
     followed = _followed(situation, settings)
-    holding = [rule for rule in followed if rule.holds(situation.seen)]
-    forbidden = frozenset(name for rule in holding for name in rule.forbids)
-    remaining = [option for option in situation.toolbox.sensible if option not in situation.done]
-    allowed = [option for option in remaining if option.main not in forbidden] or remaining
+    allowed = _allowed(situation, followed)
     if not allowed:
         return None
-    return _by_rule(situation, followed, allowed) or _by_prior(situation, followed, allowed)
+    by_rule = _by_rule(situation, followed, allowed)
+    return by_rule or _by_experience(situation, allowed) or _by_prior(situation, followed, allowed)
+
+
+def preferred(situation: Situation, settings: SimulationSettings) -> dict[Option, float]:
+    """Return how well it likes each option: what it would do by rule most, then what experience and reading say."""
+    followed = _followed(situation, settings)
+    allowed = _allowed(situation, followed)
+    by_rule = _by_rule(situation, followed, allowed) if allowed else None
+    acts = situation.looks >= situation.looks_planned
+    likings = {}
+    for option in situation.toolbox.options:
+        liking = _main_score(option.main, situation) + _place_score(option, situation)
+        liking += _RULED if option == by_rule else 0.0
+        liking += _TOLD * situation.experience.told.get(option, 0.0)
+        liking -= _TOO_EARLY if option.looking == acts else 0.0
+        likings[option] = liking if option in allowed else liking - _RULED
+    return likings
+
+
+def _allowed(situation: Situation, followed: list[ReadRule]) -> list[Option]:
+    """Return what has not been done and no rule that holds forbids."""
+    forbidden = frozenset(name for rule in followed if rule.holds(situation.seen) for name in rule.forbids)
+    remaining = [option for option in situation.toolbox.sensible if option not in situation.done]
+    return [option for option in remaining if option.main not in forbidden] or remaining
+
+
+def _by_experience(situation: Situation, allowed: list[Option]) -> Option | None:
+    """Return what led to good ends in situations like this; it acts on that only after it has looked."""
+    looked = situation.looks >= situation.looks_planned or not any(option.looking for option in allowed)
+    return situation.experience.favoured([option for option in allowed if option.looking or looked])
 
 
 def _by_rule(situation: Situation, followed: list[ReadRule], allowed: list[Option]) -> Option | None:
@@ -123,6 +154,7 @@ def _next_of(rule: ReadRule, situation: Situation, allowed: list[Option]) -> Opt
 
 
 def _by_prior(situation: Situation, followed: list[ReadRule], allowed: list[Option]) -> Option:
+    allowed = situation.experience.without_bad(allowed)
     hinted = _hinted(situation, followed, [option for option in allowed if option.looking])
     if hinted is not None and situation.looks < _MOST_LOOKS:
         return hinted
@@ -172,21 +204,34 @@ def _read(
     seed: int,
     settings: SimulationSettings,
 ) -> Situation:
-    toolbox = read_tools(tools)
     system = "\n".join(str(m.get("content") or "") for m in messages if m["role"] == "system")
     shown = [str(m.get("content") or "") for m in messages if m["role"] in ("user", "tool")]
+    return situation_of(system, shown, list(_calls(messages)), read_tools(tools), temperature, seed, settings)
+
+
+def situation_of(
+    system: str,
+    shown: Sequence[str],
+    calls: Sequence[tuple[Option, str]],
+    toolbox: Toolbox,
+    temperature: float,
+    seed: int,
+    settings: SimulationSettings,
+) -> Situation:
+    """Put together what the model was shown: its system texts, the task and results, and its calls so far."""
     task = shown[0] if shown else ""
-    calls = list(_calls(messages))
     errors = [(option, result) for option, result in calls if _is_error(result)]
+    drawn = _effective_seed(task, temperature, seed, settings)
     return Situation(
         rules=read_rules(system, toolbox.identifiers),
+        experience=heeded(system, task, drawn, settings),
         toolbox=toolbox,
         done=tuple(option for option, _ in calls),
         failed=frozenset(option for option, _ in errors),
         seen=frozenset().union(*(content_terms(text) for text in shown if not _is_error(text))),
         hints=_hints(errors, toolbox),
         task=task,
-        seed=_effective_seed(task, temperature, seed, settings),
+        seed=drawn,
     )
 
 

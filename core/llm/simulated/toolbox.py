@@ -48,12 +48,16 @@ class Option:
 
 
 class Toolbox:
-    """All options of a request's tools."""
+    """All options of a request.
 
-    def __init__(self, tools: Sequence[Mapping[str, Any]]) -> None:
-        functions = [tool["function"] for tool in tools]
-        self._text = json.dumps(functions)
-        self.options = tuple(itertools.chain.from_iterable(_options(function) for function in functions))
+    Args:
+        options: the calls that can be made.
+        text: what was said about them.
+    """
+
+    def __init__(self, options: tuple[Option, ...], text: str) -> None:
+        self._text = text
+        self.options = options
         self.identifiers = tuple(
             sorted({name for option in self.options for name in option.names if name}, key=len, reverse=True)
         )
@@ -91,7 +95,8 @@ class Toolbox:
 
 @lru_cache(maxsize=64)
 def _toolbox(text: str) -> Toolbox:
-    return Toolbox(json.loads(text))
+    functions = [tool["function"] for tool in json.loads(text)]
+    return Toolbox(tuple(itertools.chain.from_iterable(_options(function) for function in functions)), text)
 
 
 def read_tools(tools: Sequence[Mapping[str, Any]]) -> Toolbox:

@@ -12,6 +12,7 @@ import httpx2
 from core.llm.simulated.acting import choose
 from core.llm.simulated.dice import uniform
 from core.llm.simulated.judging import condense, judge_compliance, judge_conflict, judge_merge, name_intent, shorten
+from core.llm.simulated.lettered import letter_logprobs
 from core.llm.simulated.reflecting import reflect
 from core.llm.simulated.toolbox import Option
 from core.settings import SimulationSettings
@@ -51,7 +52,8 @@ class SimulatedTransport(httpx2.BaseTransport):
         return httpx2.Response(200, json=self._complete(body, cut_off), request=request)
 
     def _complete(self, body: Mapping[str, Any], cut_off: bool) -> dict[str, Any]:
-        message = self._answer(body)
+        letters = letter_logprobs(body["messages"], _seed(body), self._settings) if body.get("logprobs") else {}
+        message = _as_text(max(letters, key=lambda one: letters[one])) if letters else self._answer(body)
         if cut_off and body.get("response_format") and message["content"]:
             message["content"] = message["content"][: int(len(message["content"]) * 0.8)]
         prompt = json.dumps([body.get("tools"), body["messages"]], ensure_ascii=False)
@@ -69,7 +71,7 @@ class SimulatedTransport(httpx2.BaseTransport):
             "object": "chat.completion",
             "created": 0,
             "model": body["model"],
-            "choices": [{"index": 0, "finish_reason": finish, "message": message}],
+            "choices": [{"index": 0, "finish_reason": finish, "message": message, **_logprobs(letters)}],
             "usage": usage,
         }
 
@@ -87,7 +89,7 @@ class SimulatedTransport(httpx2.BaseTransport):
 
     def _choose(self, body: Mapping[str, Any], tools: list[Mapping[str, Any]]) -> Option | None:
         temperature = float(body.get("temperature") or 0.0)
-        return choose(body["messages"], tools, temperature, int(body.get("seed") or 0), self._settings)
+        return choose(body["messages"], tools, temperature, _seed(body), self._settings)
 
 
 _JUDGES: dict[str, Callable[[str], dict[str, Any]]] = {
@@ -129,6 +131,17 @@ def _prompt_tokens(body: Mapping[str, Any]) -> int:
         if message.get("tool_calls"):
             total += estimate_tokens(json.dumps(message["tool_calls"]))
     return total
+
+
+def _seed(body: Mapping[str, Any]) -> int:
+    return int(body.get("seed") or 0)
+
+
+def _logprobs(letters: Mapping[str, float]) -> dict[str, Any]:
+    if not letters:
+        return {}
+    listed = [{"token": letter, "logprob": value} for letter, value in sorted(letters.items(), key=lambda one: -one[1])]
+    return {"logprobs": {"content": [{**listed[0], "top_logprobs": listed}]}}
 
 
 def _as_text(content: str) -> dict[str, Any]:

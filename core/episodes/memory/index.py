@@ -1,0 +1,205 @@
+"""Finding memories by the vector of their state: exactly among few, by faiss among many (design section 9)."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlmodel import col, select
+
+from core.db import Database
+from core.embeddings import COMPARISON, Embedder
+from core.settings import MemorySettings
+from core.tables import Memory, Tier
+
+_ROOM = 1_024
+_PROBES = 16
+_TRAINING_PER_LIST = 40
+_ENCODED_AT_ONCE = 256
+_SHOWN = (
+    Memory.id, Memory.task_id, Memory.agent, Memory.trust, Memory.state, Memory.action, Memory.reward, Memory.value,
+    Memory.q, Memory.lesson, Memory.tier, Memory.episode_id,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A memory as retrieval needs it; see the table for its fields."""
+
+    id: int
+    task_id: str
+    agent: str
+    trust: float
+    state: str
+    action: str
+    reward: float
+    value: float
+    q: float
+    lesson: str
+    tier: str
+    episode_id: str
+
+
+@dataclass(frozen=True)
+class Near:
+    """A memory near a state, and the cosine of both states."""
+
+    memory: Kept
+    similarity: float
+
+
+class MemoryIndex:
+    """The memories of an environment that are retrieved, with their vectors at hand.
+
+    ``follow`` takes in what has changed since the last call; between two calls nothing changes, and any number of
+    threads may search. Up to ``exact_until`` memories every one is looked at; beyond, faiss looks at the nearest
+    lists of an inverted file.
+
+    Args:
+        database: holds the memories.
+        embedder: encodes states; without a cache in the database, as vectors are kept with the memories.
+        environment: whose memories.
+        settings: where exactness ends.
+    """
+
+    def __init__(self, database: Database, embedder: Embedder, environment: str, settings: MemorySettings) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._environment = environment
+        self._settings = settings
+        self._seen = 0
+        self._slots: dict[int, int] = {}
+        self._kept: list[Kept] = []
+        self._vectors = np.empty((0, 0), dtype=np.float32)
+        self._lists: Any = None
+        self._trained_on = 0
+
+    def __len__(self) -> int:
+        """Return how many memories can be found."""
+        return len(self._kept)
+
+    def encode(self, states: Sequence[str]) -> np.ndarray:
+        """Return the vectors of states, shape (states, dim)."""
+        return self._embedder.encode(states, COMPARISON)
+
+    def follow(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
+        """Take in what is new, encoding states that have no vector of this model yet."""
+        self._encode_missing(progress)
+        columns = (*_SHOWN, Memory.touched, Memory.vector)
+        with self._database.read() as session:
+            query = select(*columns).where(  # type: ignore[call-overload]
+                Memory.environment == self._environment, col(Memory.touched) > self._seen
+            )
+            rows = session.exec(query.order_by(col(Memory.touched), col(Memory.id))).all()
+        gone = [row[0] for row in rows if row[10] == Tier.COLD]
+        fresh = [row for row in rows if row[10] != Tier.COLD]
+        self._take_out(gone)
+        self._put_in([Kept(*row[:12]) for row in fresh], [row[13] for row in fresh])
+        self._seen = max((row[12] for row in rows), default=self._seen)
+        self._arrange()
+
+    def near(self, vector: np.ndarray, count: int, *, without_task: str = "") -> list[Near]:
+        """Return the nearest memories, those of trusted sources first; best first.
+
+        Args:
+            vector: of the state, shape (dim,).
+            count: at most so many.
+            without_task: memories of this task are left out.
+        """
+        return self._nearest(vector, count, lambda kept: kept.task_id != without_task)
+
+    def _nearest(self, vector: np.ndarray, count: int, wanted: Callable[[Kept], bool]) -> list[Near]:
+        asked = count
+        while True:
+            found = self._search(vector, min(2 * asked, len(self._kept)))
+            passing = [Near(self._kept[slot], cosine) for slot, cosine in found if wanted(self._kept[slot])]
+            if len(passing) >= count or len(found) >= len(self._kept) or len(found) < 2 * asked:
+                passing.sort(key=lambda near: (-near.similarity * near.memory.trust, -near.memory.id))
+                return passing[:count]
+            asked *= 4
+
+    def _search(self, vector: np.ndarray, count: int) -> list[tuple[int, float]]:
+        """Return (slot, cosine) of the nearest, best first."""
+        if not count:
+            return []
+        if self._lists is not None:
+            cosines, ids = self._lists.search(vector[None].astype(np.float32), count)
+            return [(self._slots[i], float(c)) for i, c in zip(ids[0].tolist(), cosines[0], strict=True) if i >= 0]
+        cosines = self._vectors[: len(self._kept)] @ vector
+        best = np.argpartition(-cosines, count - 1)[:count]
+        best = best[np.lexsort((best, -cosines[best]))]
+        return [(int(slot), float(cosines[slot])) for slot in best]
+
+    def _encode_missing(self, progress: Callable[[int, int], None]) -> None:
+        """Give every memory that is retrieved a vector of this model."""
+        wanted = (
+            Memory.environment == self._environment,
+            col(Memory.vector_model) != self._embedder.model,
+            col(Memory.tier) != Tier.COLD,
+        )
+        with self._database.read() as session:
+            open_ones = session.exec(select(Memory.id, Memory.state).where(*wanted).order_by(col(Memory.id))).all()
+        for start in range(0, len(open_ones), _ENCODED_AT_ONCE):
+            progress(start, len(open_ones))
+            part = open_ones[start : start + _ENCODED_AT_ONCE]
+            vectors = self.encode([state for _, state in part])
+            with self._database.write() as session:
+                for (memory_id, _), vector in zip(part, vectors, strict=True):
+                    memory = session.get_one(Memory, memory_id)
+                    memory.vector = vector.astype("<f4").tobytes()
+                    memory.vector_model = self._embedder.model
+                    session.add(memory)
+
+    def _take_out(self, ids: Collection[int]) -> None:
+        for memory_id in ids:
+            slot = self._slots.pop(memory_id, None)
+            if slot is None:
+                continue
+            last = self._kept.pop()
+            if last.id != memory_id:
+                self._kept[slot] = last
+                self._vectors[slot] = self._vectors[len(self._kept)]
+                self._slots[last.id] = slot
+        if self._lists is not None and ids:
+            self._lists.remove_ids(np.array(list(ids), dtype=np.int64))
+
+    def _put_in(self, memories: Sequence[Kept], vectors: Sequence[bytes | None]) -> None:
+        added: list[int] = []
+        for memory, raw in zip(memories, vectors, strict=True):
+            known = self._slots.get(memory.id)
+            if known is not None:
+                self._kept[known] = memory  # its vector never changes, but for another model: then all is built anew
+            elif raw is not None:
+                vector = np.frombuffer(raw, dtype="<f4")
+                self._grow(len(vector))
+                self._vectors[len(self._kept)] = vector
+                self._slots[memory.id] = len(self._kept)
+                added.append(len(self._kept))
+                self._kept.append(memory)
+        if self._lists is not None and added:
+            ids = np.array([self._kept[slot].id for slot in added], dtype=np.int64)
+            self._lists.add_with_ids(self._vectors[added], ids)
+
+    def _grow(self, dim: int) -> None:
+        size = len(self._kept)
+        if self._vectors.shape[1] == dim and size < len(self._vectors):
+            return
+        grown = np.empty((max(_ROOM, 2 * size), dim), dtype=np.float32)
+        if size:
+            grown[:size] = self._vectors[:size]
+        self._vectors = grown
+
+    def _arrange(self) -> None:
+        """Build the inverted file when exactness ends, and anew whenever there are twice as many."""
+        size = len(self._kept)
+        if size <= self._settings.exact_until or (self._lists is not None and size < 2 * self._trained_on):
+            return
+        import faiss  # takes a moment, and few have so many memories
+
+        lists = int(size**0.5)
+        index = faiss.index_factory(self._vectors.shape[1], f"IVF{lists},Flat", faiss.METRIC_INNER_PRODUCT)
+        every = max(1, size // (_TRAINING_PER_LIST * lists))
+        index.train(self._vectors[:size:every])
+        index.add_with_ids(self._vectors[:size], np.array([kept.id for kept in self._kept], dtype=np.int64))
+        faiss.ParameterSpace().set_index_parameter(index, "nprobe", _PROBES)
+        self._lists, self._trained_on = index, size

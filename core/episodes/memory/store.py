@@ -1,0 +1,154 @@
+"""Writing decisions down as memories, once per episode; correcting them afterwards (design section 9)."""
+
+from collections.abc import Iterable, Sequence
+
+from sqlmodel import Session, col, func, select
+
+from core.episodes.actions import ActionNames
+from core.episodes.agent import OWN_AGENT
+from core.episodes.memory.decisions import Decision, decisions, returns
+from core.settings import MemorySettings
+from core.tables import Episode, Memory, MemoryUse
+
+_EXPECTED = "EXPECTED: "
+
+
+def remember(
+    session: Session, episode: Episode, reward: float, names: ActionNames, settings: MemorySettings, gamma: float
+) -> list[Memory]:
+    """Write an episode's decisions down, unless that was done before.
+
+    Args:
+        session: of a write.
+        episode: graded, of a training task; a held-out one never reaches memory.
+        reward: of the episode from all three signals: 1, 0.2 or -1.
+        names: names its actions.
+        settings: trust in other agents.
+        gamma: discount of later rewards, per step.
+
+    Raises:
+        ValueError: the episode's task is held out.
+    """
+    if episode.split != "train":
+        raise ValueError(f"episode {episode.id} is of a held-out task and must not reach memory")
+    if session.exec(select(Memory.id).where(Memory.episode_id == episode.id).limit(1)).first() is not None:
+        return []
+    found = decisions(episode.messages, names)
+    values = returns([one.step_reward for one in found], reward, gamma) if found else []
+    lesson = _lesson(episode, found)
+    tick = next_tick(session, episode.environment)
+    memories = [
+        Memory(
+            environment=episode.environment,
+            episode_id=episode.id,
+            task_id=episode.task_id,
+            agent=episode.agent,
+            trust=1.0 if episode.agent == OWN_AGENT else settings.trust_outside,
+            step=one.step,
+            state=one.state,
+            action=one.action,
+            arguments=one.arguments,
+            result=one.result,
+            failed=one.failed,
+            closed=one.closed,
+            step_reward=one.step_reward,
+            reward=reward,
+            value=value,
+            lesson=lesson,
+            candidates=dict(one.candidates),
+            probability=one.probability,
+            created_at=episode.ended_at,
+            touched=tick,
+        )
+        for one, value in zip(found, values, strict=True)
+    ]
+    session.add_all(memories)
+    return memories
+
+
+def recount(session: Session, episode_id: str, reward: float, gamma: float, q_rate: float) -> int:
+    """Give an episode another reward: the returns of its decisions, and the Q of what it was shown, follow.
+
+    Q is computed anew from all uses in their order, so that a correction counts once however often it is repeated.
+
+    Args:
+        session: of a write.
+        episode_id: whose reward changed.
+        reward: from now on: 1, 0.2 or -1.
+        gamma: discount of later rewards, per step.
+        q_rate: share of the way that Q moves to a reward.
+
+    Returns:
+        How many memories have changed.
+    """
+    own = session.exec(select(Memory).where(Memory.episode_id == episode_id).order_by(col(Memory.step))).all()
+    values = returns([one.step_reward for one in own], reward, gamma) if own else []
+    for memory, value in zip(own, values, strict=True):
+        memory.reward, memory.value = reward, value
+    session.flush()
+    shown = select(MemoryUse.memory_id).where(MemoryUse.episode_id == episode_id, col(MemoryUse.credited).is_(True))
+    told = list(session.exec(select(Memory).where(col(Memory.id).in_(shown))).all())
+    for memory in told:
+        rewards = _rewards_of_uses(session, memory, {episode_id: reward})
+        memory.q, memory.q_updates = learned_q(rewards, q_rate), len(rewards)
+    changed = {memory.id: memory for memory in (*own, *told)}
+    if changed:
+        tick = next_tick(session, next(iter(changed.values())).environment)
+        for memory in changed.values():
+            memory.touched = tick
+            session.add(memory)
+    return len(changed)
+
+
+def learned_q(rewards: Iterable[float], rate: float) -> float:
+    """Return Q after these rewards, starting at 0: Q <- Q + rate (r - Q) (MemRL, arXiv 2601.03192)."""
+    q = 0.0
+    for reward in rewards:
+        q += rate * (reward - q)
+    return q
+
+
+def next_tick(session: Session, environment: str) -> int:
+    """Return the number that marks this transaction's changes."""
+    return (session.exec(select(func.max(Memory.touched)).where(Memory.environment == environment)).one() or 0) + 1
+
+
+def credit_uses(session: Session, episode: Episode, reward: float, rate: float) -> int:
+    """Move the Q of what a training episode was shown towards its reward; each use counts once.
+
+    Returns:
+        How many memories were credited.
+    """
+    query = select(MemoryUse).where(MemoryUse.episode_id == episode.id, col(MemoryUse.credited).is_(False))
+    uses = session.exec(query.order_by(col(MemoryUse.id))).all()
+    if not uses:
+        return 0
+    tick = next_tick(session, episode.environment)
+    for use in uses:
+        memory = session.get_one(Memory, use.memory_id)
+        memory.q += rate * (reward - memory.q)
+        memory.q_updates += 1
+        memory.touched = tick
+        use.credited = True
+        session.add_all([memory, use])
+    return len(uses)
+
+
+def _rewards_of_uses(session: Session, memory: Memory, corrected: dict[str, float]) -> list[float]:
+    """Return the rewards of the episodes that were shown a memory, in the order in which they were credited."""
+    rewards = (
+        select(MemoryUse.episode_id, func.max(Memory.reward))
+        .join(Memory, col(Memory.episode_id) == col(MemoryUse.episode_id))
+        .where(MemoryUse.memory_id == memory.id, col(MemoryUse.credited).is_(True))
+        .group_by(col(MemoryUse.id), col(MemoryUse.episode_id))
+        .order_by(col(MemoryUse.id))
+    )
+    return [corrected.get(episode, reward) for episode, reward in session.exec(rewards)]
+
+
+def _lesson(episode: Episode, found: Sequence[Decision]) -> str:
+    """Say in one sentence how the episode ended, from its digest, with the decisive action by its whole name."""
+    expected = next((line for line in episode.digest.splitlines() if line.startswith(_EXPECTED)), "")
+    told = expected.rpartition("; got ")[2] or episode.grade
+    decisive = next((one.action for one in found if one.step == episode.decisive_step), "")
+    return f"{told} [{decisive}]" if decisive else told

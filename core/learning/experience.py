@@ -1,0 +1,163 @@
+"""What an arm's agent is told and swayed by besides rules: memories, advantages, the adapter (sections 9, 10).
+
+Assembled once for a phase, so that all its rollouts meet the same experience; each episode then has its own
+``Adviser``, which keeps what it was shown.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.episodes.agent import Trace
+from core.episodes.memory.index import MemoryIndex
+from core.episodes.memory.recall import Recalled, recall
+from core.episodes.memory.wording import memory_lines
+from core.episodes.trajectory import count_turns, state_at_hand
+from core.ids import derive_seed
+from core.learning.step_rules import StepRules
+from core.policy.adapter import Adapter
+from core.policy.advantage import Tried
+from core.policy.preferences import Preferences, hint
+from core.settings import Settings
+
+_PHASES = ("static", "recall", "reward", "adapt")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Which systems an arm uses besides rules.
+
+    Attributes:
+        recall: memories in the prompt.
+        advantage: advantages from remembered returns.
+        adapter: the adapter's biases.
+    """
+
+    recall: bool = False
+    advantage: bool = False
+    adapter: bool = False
+
+    @property
+    def any(self) -> bool:
+        """Whether experience reaches the agent at all."""
+        return self.recall or self.advantage or self.adapter
+
+
+def sources_of(settings: Settings) -> Sources:
+    """Return what the phase that people unlocked allows."""
+    reached = _PHASES.index(settings.policy.phase)
+    return Sources(recall=reached >= 1, advantage=reached >= 2 and settings.policy.advantage, adapter=reached >= 3)
+
+
+@dataclass(frozen=True)
+class Experience:
+    """The memories and the policy of one phase."""
+
+    index: MemoryIndex
+    sources: Sources
+    preferences: Preferences
+    settings: Settings
+    floor: float
+
+    def adviser(self, task_id: str, seed: int, steps: StepRules | None, *, learning: bool) -> "Adviser":
+        """Return who advises one episode.
+
+        Args:
+            task_id: of its task, whose own memories are never shown when evaluating.
+            seed: of the episode.
+            steps: who adds rules at every step.
+            learning: a training episode.
+        """
+        return Adviser(self, "" if learning else task_id, seed, steps)
+
+
+def make_experience(
+    index: MemoryIndex, sources: Sources, adapter: Adapter | None, settings: Settings, floor: float
+) -> Experience:
+    """Put an arm's experience together.
+
+    Args:
+        index: memories, followed up to now.
+        sources: what the arm uses.
+        adapter: as it is now; used only if the sources say so.
+        settings: how.
+        floor: least cosine of candidates in two phases: the embedding model's own.
+    """
+    used = adapter if sources.adapter else None
+    preferences = Preferences(settings.policy, advantage=sources.advantage, adapter=used)
+    return Experience(index, sources, preferences, settings, floor)
+
+
+class Adviser:
+    """Advises one episode: says memories and hints before a decision, or bends log-probabilities."""
+
+    def __init__(self, experience: Experience, without_task: str, seed: int, steps: StepRules | None) -> None:
+        self._experience = experience
+        self._without = without_task
+        self._seed = seed
+        self._steps = steps
+        self._encoded: tuple[str, np.ndarray] | None = None
+        self.shown: list[tuple[int, Recalled]] = []
+
+    def __call__(self, trace: Trace) -> str:
+        """Return what to say before the next decision: further rules, memories not shown yet, a hint."""
+        turn = count_turns(trace.messages)
+        parts = [self._steps(trace)] if self._steps is not None else []
+        if self._experience.sources.recall:
+            parts.append(self._memories(trace, turn))
+        if self._experience.settings.policy.way == "hint":
+            parts.append(self._hint(trace, turn))
+        return "\n\n".join(part for part in parts if part)
+
+    def bend(self, trace: Trace, logits: Mapping[str, float]) -> Mapping[str, float]:
+        """Add what experience says to the log-probabilities of the actions at hand."""
+        vector = self._vector(trace)
+        rng = self._rng(count_turns(trace.messages))
+        preferences = self._experience.preferences
+        return preferences.bent(logits, preferences.of(vector, self._near(vector), list(logits), rng))
+
+    @property
+    def bends(self) -> bool:
+        """Whether log-probabilities are to be bent."""
+        sources = self._experience.sources
+        return self._experience.settings.policy.way == "logit" and (sources.advantage or sources.adapter)
+
+    def _memories(self, trace: Trace, turn: int) -> str:
+        memory = self._experience.settings.memory
+        found = recall(
+            self._experience.index, self._vector(trace), memory, self._experience.floor, without_task=self._without
+        )
+        known = {one.memory.id for _, one in self.shown}
+        fresh = [one for one in found if one.memory.id not in known][: memory.shown]
+        text, told = memory_lines(fresh, len(self.shown), memory.max_tokens)
+        self.shown += [(turn, one) for one in told]
+        return text
+
+    def _hint(self, trace: Trace, turn: int) -> str:
+        sources = self._experience.sources
+        if not (sources.advantage or sources.adapter):
+            return ""
+        vector = self._vector(trace)
+        near = self._near(vector)
+        preferences = self._experience.preferences
+        candidates = preferences.known_actions(near)
+        return hint(preferences.of(vector, near, candidates, self._rng(turn)), self._experience.settings.policy)
+
+    def _near(self, vector: np.ndarray) -> Sequence[Tried]:
+        if not self._experience.sources.advantage:
+            return ()
+        count = self._experience.settings.memory.top_k
+        near = self._experience.index.near(vector, count, without_task=self._without)
+        return [Tried(one.memory.action, one.memory.value) for one in near]
+
+    def _vector(self, trace: Trace) -> np.ndarray:
+        """Return the vector of the state at hand, encoded once for memories and preferences alike."""
+        state = state_at_hand(trace.messages)
+        if self._encoded is None or self._encoded[0] != state:
+            self._encoded = state, self._experience.index.encode([state])[0]
+        return self._encoded[1]
+
+    def _rng(self, turn: int) -> random.Random:
+        return random.Random(derive_seed(self._seed, "untried", turn))
