@@ -25,7 +25,7 @@ class Signals:
     Attributes:
         rules: end state, errors, time-outs.
         tools: status and structure of the tools' replies.
-        judge: the model; HIGH where it was not asked, since a normal ending is a preset positive.
+        judge: the model; HIGH where nothing called for it, since a normal ending is a preset positive.
         taken_over: a person had to finish the task.
     """
 
@@ -52,3 +52,13 @@ def needs_judge(rules: Signal, tools: Signal, displeasure: Sequence[str]) -> boo
         displeasure: signs of it found in the user's words.
     """
     return Signal.NEGATIVE in (rules, tools) or bool(displeasure)
+
+
+def can_change(rules: Signal, tools: Signal) -> bool:
+    """Say whether the judge's answer can still change the reward.
+
+    Any negative signal makes the reward -1, whatever the judge says. The design asks it on an explicit failure and
+    on an error status all the same; that would cost and change nothing. So it is asked where the user's words are
+    the only sign that something went wrong.
+    """
+    return Signal.NEGATIVE not in (rules, tools)

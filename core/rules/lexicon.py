@@ -1,4 +1,4 @@
-"""Word lists and patterns of the rule checks, read from ``data/lexicon/*.toml``.
+"""Word lists and patterns of the checks of rules and of users' words, read from ``data/lexicon/*.toml``.
 
 All texts are matched in lower case or by patterns that say their case themselves, after ``normalise``.
 """

@@ -4,6 +4,7 @@ from core.tables.ledger import LedgerEntry
 from core.tables.memory import Memory, MemoryUse, PolicyEvent, PolicySnapshot, Tier
 from core.tables.people import AccessMode, AuditEntry, AuditHead, AuditObject, Person, SettingOverride, Undone
 from core.tables.review import Approval, Assignment, Claim, EvidenceWish, Policy, ReviewDraft
+from core.tables.rewards import EpisodeReward
 from core.tables.rounds import Lease, LoopControl, Reflection, Round
 from core.tables.rules import Conflict, Proposal, Refusal, Rule, RuleEvent, RulePin
 from core.tables.tallies import (
@@ -34,6 +35,7 @@ __all__ = [
     "Conflict",
     "Embedding",
     "Episode",
+    "EpisodeReward",
     "EpisodeTally",
     "EventTally",
     "EvidenceWish",
