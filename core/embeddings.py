@@ -61,13 +61,14 @@ class Embedder:
         self._encoder: Any = None
         self._thresholds: Thresholds | None = None
 
-    def encode(self, texts: Sequence[str], kind: Kind = COMPARISON) -> np.ndarray:
+    def encode(self, texts: Sequence[str], kind: Kind = COMPARISON, *, store: bool = True) -> np.ndarray:
         """Encode texts, in order.
 
         Args:
             texts: any number; repeats are computed once.
             kind: "query" and "passage" for search (a short text against longer ones); ``COMPARISON`` when
                 texts are compared with each other. Vectors of different kinds do not compare.
+            store: keep new vectors in the database, too; not for texts that hardly come again, such as states.
 
         Returns:
             float32, shape (len(texts), dim), each row of length 1.
@@ -85,7 +86,8 @@ class Embedder:
         missing = [key for key in wanted if key not in found]
         if missing:
             computed = dict(zip(missing, self._compute([wanted[key] for key in missing], kind), strict=True))
-            self._store(computed)
+            if store:
+                self._store(computed)
             self._remember(computed)
             found |= computed
         if not texts:

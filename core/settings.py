@@ -214,6 +214,8 @@ class PolicySettings(_Group):
     max_step: float = Field(1.0, gt=0, description="Largest norm of one update's step over all weights.")
     undecided_bonus: float = Field(0.1, ge=0, description="Weight of the policy's entropy in an update.")
     batch: int = Field(32, ge=1, le=1024, description="Decisions in one update.")
+    updates_per_episode: int = Field(3, ge=1, le=100, description="Updates for each new episode ...")
+    most_updates: int = Field(200, ge=1, le=10_000, description="... but no more than this in one round.")
     recent_share: float = Field(0.3, ge=0, le=1, description="Share of a batch from the last 24 hours.")
     positive_share: float = Field(0.4, ge=0, le=1, description="Share of high-impact successes of the past week.")
     replay: int = Field(100, ge=0, description="Best decisions ever, kept to be learned from again.")

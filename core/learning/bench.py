@@ -8,6 +8,7 @@ from core.clock import Clock
 from core.db import Database
 from core.embeddings import Embedder
 from core.environments.protocol import EnvironmentFactory
+from core.episodes.memory.index import MemoryIndex
 from core.llm.client import ModelClient
 from core.rules.lifecycle import IN_USE, State
 from core.rules.neighbours import ComparedRules
@@ -48,6 +49,11 @@ class Bench:
     testable: bool = True
     progress: Callable[[ProgressEvent], None] = field(default=lambda _event: None)
     should_stop: Callable[[], bool] = field(default=lambda: False)
+
+    @cached_property
+    def memories(self) -> MemoryIndex:
+        """The memories that are retrieved; to be followed up before each phase that uses them."""
+        return MemoryIndex(self.database, self.embedder, self.domain, self.settings.memory)
 
     @cached_property
     def library(self) -> ComparedRules:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.embeddings import Embedder
 from core.episodes.agent import Trace
 from core.episodes.memory.index import MemoryIndex
 from core.episodes.memory.recall import Recalled, recall
@@ -71,6 +72,15 @@ class Experience:
             learning: a training episode.
         """
         return Adviser(self, "" if learning else task_id, seed, steps)
+
+
+def candidate_floor(embedder: Embedder) -> float:
+    """Return the cosine that a candidate of two phases has to exceed, in the embedding model's own scale.
+
+    The MemRL paper's 0.38 belongs to its embedding model. Here it is the most lenient of the measured thresholds at
+    which two texts may say the same: that across languages.
+    """
+    return embedder.thresholds().duplicate_mixed
 
 
 def make_experience(

@@ -16,18 +16,23 @@ from core.control import LOOP
 from core.db import Database
 from core.embeddings import Embedder
 from core.ids import derive_seed
+from core.learning.adapting import evaluate_policy, update_adapter
 from core.learning.bench import Bench, InterruptedRound
 from core.learning.compliance_phase import judge_open_pairs
 from core.learning.credit import baselines, credit_episodes, mark_retrieved
+from core.learning.experience import Experience, candidate_floor, make_experience, sources_of
 from core.learning.gate import Evaluator, run_ablation, run_gate
 from core.learning.harm import records
 from core.learning.reflection_phase import run_reflections
+from core.learning.remembering import remember_episodes
+from core.learning.rewarding import reward_episodes
 from core.learning.rollback import contents_without_round, roll_back_round
 from core.learning.rollouts import Arm, RolloutRunner, load_tasks
 from core.learning.sampling import sample_tasks
 from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
 from core.learning.transitions import apply_transitions, gather_evidence, prune
 from core.learning.verdict import Verdict
+from core.policy.snapshots import current_adapter
 from core.rules.library import SYSTEM, Change, rules_in
 from core.rules.lifecycle import State
 from core.rules.policies import policy_decisions
@@ -35,7 +40,7 @@ from core.rules.utility import Scorer, adapt_exploration, make_scorer
 from core.settings import ADJUSTABLE, Settings
 from core.tables import ArmName, Lease, Round, Task
 
-PHASES = ("planned", "rolled_out", "reflected", "judged", "settled", "gated", "measured", "finished")
+PHASES = ("planned", "rolled_out", "reflected", "judged", "remembered", "settled", "gated", "measured", "finished")
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,7 @@ class RoundRunner:
             "rolled_out": self._roll_out,
             "reflected": self._reflect,
             "judged": self._judge,
+            "remembered": self._remember,
             "settled": self._settle,
             "gated": self._gate,
             "measured": self._measure,
@@ -142,7 +148,7 @@ class RoundRunner:
                 ids = dict.fromkeys(i for kind in ("current", "history", "edge") for i in row.plan.get(kind, []))
                 tasks = load_tasks(session, bench.domain, list(ids))
                 library = self._maker.current(session, bench.domain)
-            runner = RolloutRunner(bench, bench.make_environment, self._number)
+            runner = RolloutRunner(bench, bench.make_environment, self._number, self._experience())
             arm = Arm(ArmName.LEARN, row.seed, bench.settings.agent.rollouts_per_task, learning=True)
             runner.run(arm, tasks, library)
         with bench.database.write() as session:
@@ -158,6 +164,16 @@ class RoundRunner:
         judge_open_pairs(self._bench, self._number)
         with self._bench.database.write() as session:
             self._advance(session, "judged")
+
+    def _remember(self) -> None:
+        """Rewards, memories, and the adapter's updates, so that the held-out test meets what was learned."""
+        reward_episodes(self._bench, self._number)
+        done = remember_episodes(self._bench)
+        if sources_of(self._bench.settings).adapter:
+            self._bench.memories.follow()
+            update_adapter(self._bench, self._bench.memories, self._number, done.episodes)
+        with self._bench.database.write() as session:
+            self._advance(session, "remembered")
 
     def _settle(self) -> None:
         """Credit, lifecycle and pruning, in one transaction."""
@@ -208,6 +224,8 @@ class RoundRunner:
                 library = self._maker.current(session, bench.domain)
             kept = ArmName(self._row().verdict["arm"])
             gain = run_ablation(evaluator, bench, self._maker, library, kept, random_arm=self._options.random_arm)
+            if sources_of(bench.settings).adapter:
+                evaluate_policy(bench, self._number, kept)
         with bench.database.write() as session:
             self._advance(session, "measured", gain=gain)
 
@@ -219,10 +237,21 @@ class RoundRunner:
         with self._bench.database.write() as session:
             self._advance(session, "finished", status=status, ended_at=self._bench.clock())
 
+    def _experience(self) -> Experience | None:
+        """Return what the agent is told besides rules, as it is now; None where people have unlocked nothing."""
+        bench = self._bench
+        sources = sources_of(bench.settings)
+        if not sources.any:
+            return None
+        bench.memories.follow()
+        with bench.database.read() as session:
+            adapter = current_adapter(session, bench.domain, bench.settings.policy) if sources.adapter else None
+        return make_experience(bench.memories, sources, adapter, bench.settings, candidate_floor(bench.embedder))
+
     def _evaluator(self) -> Evaluator | None:
         if self._bench.make_environment is None:
             return None
-        evaluator = Evaluator(self._bench, self._bench.make_environment, self._number)
+        evaluator = Evaluator(self._bench, self._bench.make_environment, self._number, self._experience())
         return evaluator if evaluator.tasks else None
 
 

@@ -34,11 +34,11 @@ class LibrarySnapshot:
         if self.rules:
             self.embedder.encode(queries, COMPARISON)
 
-    def retrieve(self, query: str) -> Retrieval:
-        """Retrieve for a query text."""
+    def retrieve(self, query: str, *, passing: bool = False) -> Retrieval:
+        """Retrieve for a query text; the vector of a ``passing`` one, which hardly comes again, is not stored."""
         if not self.rules:
             return Retrieval(())
-        return self.index.retrieve(query, self.embedder.encode([query], COMPARISON)[0])
+        return self.index.retrieve(query, self.embedder.encode([query], COMPARISON, store=not passing)[0])
 
 
 @dataclass(frozen=True)

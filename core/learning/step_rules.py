@@ -57,7 +57,8 @@ class StepRules:
         """
         if not count_turns(trace.messages):
             return ""
-        fresh = [hit for hit in self._library.retrieve(state_at_hand(trace.messages)).hits if self._is_new(hit)]
+        retrieval = self._library.retrieve(state_at_hand(trace.messages), passing=True)
+        fresh = [hit for hit in retrieval.hits if self._is_new(hit)]
         kept = [hit for hit in fresh[: self._settings.step_rules] if self._keeps(hit)]
         text, tokens, served = further_rules(kept, self._numbered + len(self.served), self._room)
         self._room -= tokens

@@ -16,7 +16,10 @@ class EpisodeReward(SQLModel, table=True):
     """
 
     __tablename__ = "episode_reward"
-    __table_args__ = (Index("ix_episode_reward_feedback", "feedback_at"),)
+    __table_args__ = (
+        Index("ix_episode_reward_feedback", "feedback_at"),
+        Index("ix_episode_reward_remembered", "remembered"),
+    )
 
     episode_id: str = Field(primary_key=True, foreign_key="episode.id")
     rules: str = Field(description="What the end state says.")
@@ -33,5 +36,6 @@ class EpisodeReward(SQLModel, table=True):
     recorded_reward: float
     recorded_grade: str = Field(description="pass, marginal or fail")
     value: float = Field(description="1 (success), 0.2 (partial) or -1 (failure, or a person took over).")
+    remembered: bool = Field(default=False, description="Its decisions have been written to memory.")
     updated_at: datetime = Field(sa_type=UtcDateTime)
     version: int = 1

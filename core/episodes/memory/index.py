@@ -57,7 +57,7 @@ class MemoryIndex:
 
     Args:
         database: holds the memories.
-        embedder: encodes states; without a cache in the database, as vectors are kept with the memories.
+        embedder: encodes states; their vectors are kept with the memories.
         environment: whose memories.
         settings: where exactness ends.
     """
@@ -80,7 +80,7 @@ class MemoryIndex:
 
     def encode(self, states: Sequence[str]) -> np.ndarray:
         """Return the vectors of states, shape (states, dim)."""
-        return self._embedder.encode(states, COMPARISON)
+        return self._embedder.encode(states, COMPARISON, store=False)
 
     def follow(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
         """Take in what is new, encoding states that have no vector of this model yet."""

@@ -85,8 +85,12 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
     )
     op.create_index("ix_policy_event_environment", "policy_event", ["environment", "id"])
+    op.add_column("episode_reward", sa.Column("remembered", sa.Boolean(), nullable=False, server_default=sa.false()))
+    op.create_index("ix_episode_reward_remembered", "episode_reward", ["remembered"])
 
 
 def downgrade() -> None:
+    op.drop_index("ix_episode_reward_remembered", "episode_reward")
+    op.drop_column("episode_reward", "remembered")
     for table in ("policy_event", "policy_snapshot", "memory_use", "memory"):
         op.drop_table(table)

@@ -1,0 +1,136 @@
+"""Updates of the adapter in a round's gaps, and its guardrail (design section 10).
+
+Held-out tasks never reach it: it learns from memories, and those are of training tasks alone.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from sqlmodel import Session, col, func, select
+
+from core.episodes.memory.index import MemoryIndex
+from core.ids import derive_seed
+from core.learning.bench import Bench
+from core.policy.adapter import Adapter, Decision
+from core.policy.guardrail import Evaluation, Verdict
+from core.policy.sampling import Remembered, draw_batch, may_update
+from core.policy.snapshots import SYSTEM, Occasion, add_snapshot, current_adapter, guard, log, logged
+from core.tables import Episode, Memory
+
+_LATEST = 2_000
+"""Decisions an update looks at besides the best ever; older ones have had their turn."""
+_NEIGHBOURS = 6
+
+
+@dataclass(frozen=True)
+class Known:
+    """How much there is to learn from: episodes with memories, and when the first one ended (None for none)."""
+
+    episodes: int
+    since: datetime | None
+
+
+def known_of(session: Session, domain: str) -> Known:
+    """Count the remembered episodes."""
+    query = select(func.count(func.distinct(Memory.episode_id)), func.min(Memory.created_at))
+    count, since = session.exec(query.where(Memory.environment == domain)).one()
+    return Known(int(count), since)
+
+
+def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) -> int:
+    """Update the adapter from memories, and keep it as a snapshot.
+
+    Args:
+        bench: settings, database, clock.
+        index: memories, followed up to now.
+        number: of the round.
+        fresh: episodes that came since the last time.
+
+    Returns:
+        Updates made; 0 during the cold start, or where nothing is new.
+    """
+    settings = bench.settings.policy
+    with bench.database.read() as session:
+        done = logged(session, bench.domain, "updated", number)
+        known = known_of(session, bench.domain)
+        adapter = current_adapter(session, bench.domain, settings)
+    now = bench.clock()
+    if done or not fresh or known.since is None or not may_update(known.episodes, known.since, settings, now):
+        return 0
+    remembered = _decisions(bench, index)
+    if not remembered:
+        return 0
+    seed = derive_seed(bench.settings.loop.seed, "adapter", number)
+    if adapter is None:
+        adapter = Adapter(len(remembered[0].decision.state), settings, seed)
+    rng = random.Random(seed)
+    times = min(settings.most_updates, settings.updates_per_episode * fresh)
+    for _ in range(times):
+        adapter.update(draw_batch(remembered, settings, now, rng))
+    occasion = Occasion(SYSTEM, now, number)
+    with bench.database.write() as session:
+        snapshot = add_snapshot(session, bench.domain, adapter, occasion)
+        log(session, snapshot, "updated", occasion, {"updates": times, "episodes": fresh, "decisions": len(remembered)})
+    return times
+
+
+def evaluate_policy(bench: Bench, number: int, arm: str) -> Verdict | None:
+    """Let the guardrail judge the adapter by the round's held-out episodes of the arm that stands.
+
+    Returns:
+        The verdict; None where there is no adapter or no held-out episode, or the round was judged before.
+    """
+    with bench.database.write() as session:
+        if logged(session, bench.domain, "evaluated", number):
+            return None
+        rows = session.exec(
+            select(Episode.grade, Episode.turns).where(
+                Episode.round_number == number,
+                Episode.environment == bench.domain,
+                Episode.arm == arm,
+                Episode.split == "held_out",
+                Episode.status == "done",
+            )
+        ).all()
+        if not rows:
+            return None
+        passed = sum(grade == "pass" for grade, _ in rows) / len(rows)
+        evaluation = Evaluation(passed, sum(turns for _, turns in rows) / len(rows))
+        occasion = Occasion(SYSTEM, bench.clock(), number)
+        return guard(session, bench.domain, evaluation, len(rows), bench.settings.policy, occasion)
+
+
+def _decisions(bench: Bench, index: MemoryIndex) -> list[Remembered]:
+    """Read what can be learned from: the latest decisions, and the best ever, which keep old skills alive."""
+    settings = bench.settings.policy
+    whole = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == bench.embedder.model)
+    with bench.database.read() as session:
+        latest = session.exec(whole.order_by(col(Memory.id).desc()).limit(_LATEST)).all()
+        best = session.exec(
+            whole.where(Memory.value > 0).order_by(col(Memory.value).desc(), col(Memory.id)).limit(settings.replay)
+        ).all()
+        actions = session.exec(select(Memory.action).where(Memory.environment == bench.domain).distinct()).all()
+    rows = {memory.id: memory for memory in (*latest, *best)}
+    everything = dict.fromkeys(sorted(actions), 0.0)
+    return [_remembered(memory, index, everything) for _, memory in sorted(rows.items())]
+
+
+def _remembered(memory: Memory, index: MemoryIndex, everything: Mapping[str, float]) -> Remembered:
+    vector = np.frombuffer(memory.vector or b"", dtype="<f4")
+    candidates = memory.candidates or everything
+    probability = memory.probability if memory.probability is not None else 1.0 / len(candidates)
+    return Remembered(
+        Decision(vector, memory.action, candidates, probability, memory.value),
+        memory.created_at,
+        _is_hard(index, vector),
+        random.Random(derive_seed(0, "lot", memory.id)).random(),
+    )
+
+
+def _is_hard(index: MemoryIndex, vector: np.ndarray) -> bool:
+    """Say whether similar states led to different outcomes."""
+    near: Sequence[bool] = [one.memory.reward > 0 for one in index.near(vector, _NEIGHBOURS)]
+    return any(near) and not all(near)
