@@ -85,6 +85,7 @@ ACTIVITIES = {
     "rolled_out": mark("Rolling out tasks"),
     "reflected": mark("Reflecting on episodes"),
     "judged": mark("Judging compliance"),
+    "rewarded": mark("Working out rewards"),
     "settled": mark("Settling the library"),
     "gated": mark("Testing on held-out tasks"),
     "measured": mark("Measuring the gain"),

@@ -1,4 +1,4 @@
-"""Counting what rules did, once per episode and rule (design section 5)."""
+"""When an episode is counted for its rules, once, and against which baseline (design section 5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from math import fsum
 from sqlalchemy import case
 from sqlmodel import Session, col, func, select
 
-from core.rules.kinship import with_merges
+from core.rules.counting import count_episode
 from core.tables import Episode, Rule, RuleUse
 
 MIN_BASELINE_EPISODES = 5
@@ -80,37 +80,9 @@ def credit_episodes(session: Session, environment: str) -> int:
         episode.credited = True
         session.add(episode)
         if episode.status == "done":
-            uses = session.exec(select(RuleUse).where(RuleUse.episode_id == episode.id)).all()
-            _credit(session, episode, uses, base[episode.task_type].reward)
+            count_episode(session, episode, base[episode.task_type].reward)
     session.flush()
     return len(episodes)
-
-
-def _credit(session: Session, episode: Episode, uses: Sequence[RuleUse], baseline: float) -> None:
-    """Count an episode for its rules and for what they became part of after they were served.
-
-    A merge took over what its parents had counted when it was made; this is what was still to be counted.
-    Like there, a use of each parent counts, and an episode is one verified success at most.
-    """
-    passed = episode.grade == "pass"
-    proved: dict[str, Rule] = {}
-    for use in uses:
-        if use.disposition != "served":
-            continue
-        rules = with_merges(session, use.rule_id)
-        for rule in rules:
-            rule.avg_delta += (episode.reward - baseline - rule.avg_delta) / (rule.n_used + 1)
-            rule.n_used += 1
-            rule.n_success += passed
-            session.add(rule)
-        # Stricter than "not violated": a rule that did not apply has not proved anything.
-        if passed and use.compliance == "complied":
-            use.verified = True
-            session.add(use)
-            proved |= {rule.id: rule for rule in rules}
-    for rule in proved.values():
-        rule.verified += 1
-        rule.last_verified_at = episode.ended_at
 
 
 def mark_retrieved(session: Session, round_number: int) -> None:

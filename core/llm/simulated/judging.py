@@ -1,4 +1,4 @@
-"""How the stand-in model judges: equivalence, conflict, compliance; and how it condenses."""
+"""How the stand-in model judges: equivalence, conflict, compliance, episodes; and how it condenses."""
 
 import re
 from typing import Any
@@ -8,6 +8,15 @@ from core.llm.simulated.digests import clauses, read_digests
 from core.llm.simulated.reading import read_rule, split_rule
 
 _SIDE = re.compile(r"^([AB]): (.+)$", re.MULTILINE)
+_SAID = re.compile(r"^USER: (.+)$", re.MULTILINE)
+_THANKS = re.compile(
+    r"\b(?:thank|thanks|great|perfect|wonderful|works now|solved)\b|谢|太好了|好的|解决了|可以了", re.IGNORECASE
+)
+_COMPLAINT = re.compile(
+    r"\b(?:not|still|wrong|never|again|unacceptable|ridiculous|useless|terrible|complaint|supervisor|manager)\b|n't"
+    r"|不|没|差|投诉|失望|生气|浪费",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 
 
@@ -57,6 +66,18 @@ def judge_compliance(request: str) -> dict[str, Any]:
         "reason": "its step was " + ("taken" if followed else "not taken"),
         "verdict": "complied" if followed else "violated",
     }
+
+
+def judge_episode(request: str) -> dict[str, Any]:
+    """Say how an episode ended for its user, by what the user said last."""
+    later = _SAID.findall(request)[1:]
+    if not later:
+        return {"reason": "the user said nothing after the task", "verdict": "unclear"}
+    if _THANKS.search(later[-1]):
+        return {"reason": "the user ended with thanks", "verdict": "high"}
+    if _COMPLAINT.search(later[-1]):
+        return {"reason": "the user ended with a complaint", "verdict": "negative"}
+    return {"reason": "the user's last words do not show it", "verdict": "unclear"}
 
 
 def condense(request: str) -> str:

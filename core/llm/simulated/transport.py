@@ -11,7 +11,15 @@ import httpx2
 
 from core.llm.simulated.acting import choose
 from core.llm.simulated.dice import uniform
-from core.llm.simulated.judging import condense, judge_compliance, judge_conflict, judge_merge, name_intent, shorten
+from core.llm.simulated.judging import (
+    condense,
+    judge_compliance,
+    judge_conflict,
+    judge_episode,
+    judge_merge,
+    name_intent,
+    shorten,
+)
 from core.llm.simulated.lettered import letter_logprobs
 from core.llm.simulated.reflecting import reflect
 from core.llm.simulated.toolbox import Option
@@ -96,6 +104,7 @@ _JUDGES: dict[str, Callable[[str], dict[str, Any]]] = {
     "merge_judgement": judge_merge,
     "conflict_judgement": judge_conflict,
     "compliance_judgement": judge_compliance,
+    "episode_judgement": judge_episode,
     "shortened_rule": shorten,
     "intent_tags": name_intent,
 }

@@ -1,0 +1,105 @@
+"""One reward for every training and external episode, from three signals (design section 9).
+
+What people say of an episode afterwards is ``core.curation.feedback``'s.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import select as select_columns
+from sqlmodel import Session, col, select
+
+from core.episodes.judging import Judged, judge_episode
+from core.episodes.rewards import Signal, Signals, combined
+from core.episodes.signals import Findings, find_signals
+from core.ids import derive_seed
+from core.learning.bench import Bench
+from core.learning.credit import CREDITED_ARMS
+from core.llm.client import CallContext
+from core.tables import Episode, EpisodeReward
+
+_BATCH = 200
+_PRESET = Judged(Signal.HIGH, "preset", "")
+_NOT_ASKED = Judged(Signal.UNCLEAR, "none", "")
+
+
+def reward_episodes(bench: Bench, round_number: int) -> int:
+    """Reward the bench's episodes that have no reward yet; asking again changes nothing and costs nothing.
+
+    What needs no call is committed in batches, what the judge says at once.
+
+    Args:
+        bench: whose domain's episodes.
+        round_number: the round that pays for the judge.
+
+    Returns:
+        How many episodes got a reward.
+
+    Raises:
+        InterruptedRound: the loop is to pause or stop; what is done stays.
+        BudgetExceededError: the limit on spend is reached; likewise.
+    """
+    with bench.database.read() as session:
+        open_ids = _unrewarded(session, bench.domain)
+    done = 0
+    for start in range(0, len(open_ids), _BATCH):
+        bench.report(round_number, "rewarded", start, len(open_ids))
+        with bench.database.read() as session:
+            batch = session.exec(select(Episode).where(col(Episode.id).in_(open_ids[start : start + _BATCH]))).all()
+        done += _reward(bench, round_number, batch)
+    return done
+
+
+def _unrewarded(session: Session, environment: str) -> list[str]:
+    rewarded = select(EpisodeReward.episode_id).where(EpisodeReward.episode_id == Episode.id).exists()
+    query = select_columns(col(Episode.id)).where(
+        col(Episode.environment) == environment, col(Episode.arm).in_(CREDITED_ARMS), ~rewarded
+    )
+    return list(session.execute(query.order_by(col(Episode.id))).scalars())
+
+
+def _reward(bench: Bench, round_number: int, episodes: Sequence[Episode]) -> int:
+    found = [(episode, _findings(episode)) for episode in episodes]
+    rows = [
+        _row(bench, episode, one, _NOT_ASKED if one.triggered else _PRESET)
+        for episode, one in found
+        if not one.to_be_asked
+    ]
+    done = _store(bench, rows)
+    for episode, one in found:
+        if one.to_be_asked:
+            bench.report(round_number, "rewarded", 0, 0)
+            context = CallContext("judge", episode_id=episode.id, round_number=round_number, agent=episode.agent)
+            judged = judge_episode(bench.client, context, episode.messages, derive_seed("judge", episode.id))
+            done += _store(bench, [_row(bench, episode, one, judged)])
+    return done
+
+
+def _findings(episode: Episode) -> Findings:
+    return find_signals(episode.messages, grade=episode.grade, status=episode.status, error=episode.error)
+
+
+def _row(bench: Bench, episode: Episode, found: Findings, judged: Judged) -> EpisodeReward:
+    return EpisodeReward(
+        episode_id=episode.id,
+        rules=found.rules.value,
+        tools=found.tools.value,
+        judge=judged.signal.value,
+        judged_by=judged.by,
+        judge_reason=judged.reason,
+        displeasure="\n".join(found.displeasure),
+        recorded_reward=episode.reward,
+        recorded_grade=episode.grade,
+        value=combined(Signals(found.rules, found.tools, judged.signal)),
+        updated_at=bench.clock(),
+    )
+
+
+def _store(bench: Bench, rows: Sequence[EpisodeReward]) -> int:
+    """Write the rewards of episodes that have none and are as they were read: a person may have been faster."""
+    with bench.database.write() as session:
+        ids = [row.episode_id for row in rows]
+        known = set(session.exec(select(EpisodeReward.episode_id).where(col(EpisodeReward.episode_id).in_(ids))))
+        now = dict(session.exec(select(Episode.id, Episode.reward).where(col(Episode.id).in_(ids))).all())
+        new = [row for row in rows if row.episode_id not in known and now[row.episode_id] == row.recorded_reward]
+        session.add_all(new)
+    return len(new)
