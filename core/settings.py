@@ -76,7 +76,10 @@ class EmbeddingSettings(_Group):
 class EnvironmentSettings(_Group):
     """Where tasks come from (design section 2)."""
 
-    name: str = Field("incidents", description="'incidents', 'recorded:NAME' for imported episodes, or 'module:Class'.")
+    name: str = Field(
+        "incidents",
+        description="'incidents', 'textworld', 'recorded:NAME' for imported episodes, or 'module:Class'.",
+    )
 
 
 class AgentSettings(_Group):

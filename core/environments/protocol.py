@@ -91,4 +91,12 @@ class Environment(Protocol):
         ...
 
 
+class ChoosingEnvironment(Environment, Protocol):
+    """An environment in which all that can be done now can be listed."""
+
+    def choices(self) -> tuple[Action, ...]:
+        """Return the actions admissible now, in a fixed order; empty when the episode is over."""
+        ...
+
+
 EnvironmentFactory = Callable[[], Environment]

@@ -3,9 +3,10 @@
 from core.environments.custom import load_custom
 from core.environments.incidents import Incidents
 from core.environments.protocol import EnvironmentFactory
+from core.environments.textworld import TextWorld
 from core.errors import UserError
 
-_BUNDLED: dict[str, EnvironmentFactory] = {"incidents": Incidents}
+_BUNDLED: dict[str, EnvironmentFactory] = {"incidents": Incidents, "textworld": TextWorld}
 
 
 def environment_factory(name: str) -> EnvironmentFactory:
