@@ -6,6 +6,7 @@ imports it before a game is played.
 """
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,7 +125,10 @@ class TextWorld:
 
 def _start(path: Path, seed: int) -> Any:
     import textworld
+    from jericho import UnsupportedGameWarning
 
+    # The interpreter knows no scores of generated games; TextWorld reads them from what the game prints.
+    warnings.simplefilter("ignore", UnsupportedGameWarning)
     wanted = textworld.EnvInfos(
         description=True, inventory=True, admissible_commands=True, score=True, max_score=True, won=True, lost=True
     )
