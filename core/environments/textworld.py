@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from core.environments.protocol import Action, StepResult, TaskSpec, ToolSpec
-from core.environments.textworld_games import LEVELS, cache_folder, check_installed, game_file, load_games
+from core.environments.textworld_games import (
+    LEVELS,
+    PACKAGE,
+    cache_folder,
+    check_installed,
+    game_file,
+    load_games,
+)
 from core.errors import UserError
 from core.text import clip
 
@@ -96,8 +103,10 @@ class TextWorld:
             raise UserError("The environment textworld has no task {task}.", task=task.id)
         if self._episode is not None:
             self._episode.game.close()
-        played = _start(game_file(game, self._folder), seed)
-        self._episode = _Episode(played, played.reset())
+        path = game_file(game, self._folder)
+        with PACKAGE:
+            played = _start(path, seed)
+            self._episode = _Episode(played, played.reset())
         return _situation(self._episode.state.description, self._episode.state)
 
     def step(self, action: Action) -> StepResult:
@@ -138,7 +147,8 @@ def _start(path: Path, seed: int) -> Any:
 
 
 def _play(episode: _Episode, command: str) -> StepResult:
-    episode.state, _, over = episode.game.step(command)
+    with PACKAGE:
+        episode.state, _, over = episode.game.step(command)
     episode.commands += 1
     cut = not over and episode.commands >= MAX_COMMANDS
     episode.done = over or cut

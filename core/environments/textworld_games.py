@@ -39,7 +39,9 @@ _HELD_OUT_LEVEL_TASKS = 20
 _START = datetime(2026, 1, 5, tzinfo=UTC)
 _STEP = timedelta(hours=1)
 _NAME = "game.z8"
-_MAKING = threading.Lock()
+
+PACKAGE = threading.Lock()
+"""One thread at a time inside the package: it has one parser and one set of lists for all."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ def _make_whole(game: Game, folder: Path, target: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="making-", dir=folder) as scratch:
         made = Path(scratch) / target.name
-        with _MAKING:
+        with PACKAGE:
             _make(game, made / _NAME)
         try:
             made.rename(target)
@@ -174,7 +176,7 @@ def _make_whole(game: Game, folder: Path, target: Path) -> None:
 
 
 def _make(game: Game, path: Path) -> None:
-    """Generate and compile a game; one at a time, since the package keeps what it draws from in its modules."""
+    """Generate and compile a game; to be called with PACKAGE held."""
     from textworld import GameOptions
     from textworld.challenges import CHALLENGES, cooking
     from textworld.generator import compile_game

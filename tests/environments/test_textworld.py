@@ -4,6 +4,7 @@ import json
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,12 @@ def test_the_same_commands_give_the_same_episode_also_side_by_side(folder):
     assert _play(one, SMALL, 3) == _play(TextWorld(folder), SMALL, 3)
 
 
+def test_threads_may_play_at_once(folder):
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        played = list(pool.map(lambda _: _play(TextWorld(folder), SMALL, 4), range(4)))
+    assert played == [_play(TextWorld(folder), SMALL, 4)] * 4
+
+
 def test_what_only_looks_is_left_out_where_there_is_too_much_to_choose_from(folder):
     environment = _opened(folder, SMALL)
     for command in _walkthrough(folder, SMALL)[:3]:  # looked, read, taken: the ingredient is in hand
@@ -219,6 +226,7 @@ def test_each_text_ends_with_place_and_hands_and_hides_the_game_s_prompt(folder)
 
 _OTHER_PROCESS = """
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from core.environments.textworld_games import game_file, load_games
 print(game_file(load_games()[sys.argv[1]], Path(sys.argv[2])))
