@@ -27,8 +27,8 @@ from core.text import clip
 MAX_CHOICES = 20
 """Most choices: an endpoint returns at most 20 log-probabilities a token."""
 
-MAX_COMMANDS = 30
-"""Commands after which a game is cut; every game can be won in 20."""
+MAX_COMMANDS = 40
+"""Commands after which a game is cut; half of the games can be won in 9, all in 29."""
 
 _TOOL = ToolSpec(
     "act",
@@ -103,6 +103,7 @@ class TextWorld:
             raise UserError("The environment textworld has no task {task}.", task=task.id)
         if self._episode is not None:
             self._episode.game.close()
+            self._episode = None
         path = game_file(game, self._folder)
         with PACKAGE:
             played = _start(path, seed)
