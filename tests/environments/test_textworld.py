@@ -179,14 +179,14 @@ BAD = [
 
 @pytest.mark.parametrize(("action", "said"), BAD)
 def test_a_bad_command_fails_says_what_is_known_and_changes_nothing(folder, action, said):
-    environment, untouched = _opened(folder, SMALL), _opened(folder, SMALL)
+    environment = _opened(folder, SMALL)
+    before = environment.choices()
     failed = environment.step(action)
     assert (failed.failed, failed.reward, failed.done) == (True, 0.0, False)
     assert failed.observation.startswith("error: ")
     assert said in failed.observation
-    assert environment.choices() == untouched.choices()
-    for command in _walkthrough(folder, SMALL):
-        assert environment.step(_say(command)) == untouched.step(_say(command))
+    assert environment.choices() == before
+    assert sum(environment.step(_say(command)).reward for command in _walkthrough(folder, SMALL)) == 1.0
 
 
 def test_case_and_blanks_of_a_command_do_not_matter(folder):
