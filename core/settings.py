@@ -8,20 +8,17 @@ in ``ADJUSTABLE``, what a person changed on the Loop page (kept in the database)
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from core.errors import UserError
+from core.settings_experience import MemorySettings, PolicySettings, SettingsGroup
 
 Purpose = Literal["act", "digest", "reflect", "judge"]
 Approval = Literal["required", "auto"]
 
 
-class _Group(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ModelSettings(_Group):
+class ModelSettings(SettingsGroup):
     """Which model does what, and how calls are retried (design section 2)."""
 
     act: str = Field("gpt-4o-mini", description="Model that acts as the agent in rollouts.")
@@ -52,7 +49,7 @@ class ModelSettings(_Group):
     max_output_tokens: int = Field(1200, ge=16, le=32000, description="Limit on output tokens of one call.")
 
 
-class SimulationSettings(_Group):
+class SimulationSettings(SettingsGroup):
     """The stand-in model that answers when there is no key (design section 2)."""
 
     seed: int = Field(7, ge=0, description="Seed of the stand-in's choices.")
@@ -65,7 +62,7 @@ class SimulationSettings(_Group):
     timeout_rate: float = Field(0.005, ge=0, le=1, description="Share of attempts that time out.")
 
 
-class EmbeddingSettings(_Group):
+class EmbeddingSettings(SettingsGroup):
     """Sentence embeddings (design section 2; thresholds per model in data/embeddings.json)."""
 
     model: str = Field(
@@ -74,13 +71,16 @@ class EmbeddingSettings(_Group):
     )
 
 
-class EnvironmentSettings(_Group):
+class EnvironmentSettings(SettingsGroup):
     """Where tasks come from (design section 2)."""
 
-    name: str = Field("incidents", description="'incidents', 'recorded:NAME' for imported episodes, or 'module:Class'.")
+    name: str = Field(
+        "incidents",
+        description="'incidents', 'textworld', 'recorded:NAME' for imported episodes, or 'module:Class'.",
+    )
 
 
-class AgentSettings(_Group):
+class AgentSettings(SettingsGroup):
     """Rollouts (design section 7)."""
 
     max_turns: int = Field(10, ge=1, le=100, description="Model turns before an episode is cut.")
@@ -90,7 +90,7 @@ class AgentSettings(_Group):
     fail_reward: float = Field(0.3, ge=-1, le=1, description="Reward at or below which an episode fails.")
 
 
-class DigestSettings(_Group):
+class DigestSettings(SettingsGroup):
     """Digests of episodes (design section 7)."""
 
     min_tokens: int = Field(200, ge=20, description="Shortest digest, estimated tokens (if there is so much to say).")
@@ -99,7 +99,7 @@ class DigestSettings(_Group):
     condense: bool = Field(True, description="Let the cheap model condense the extraction.")
 
 
-class RuleSettings(_Group):
+class RuleSettings(SettingsGroup):
     """Length, quality, duplicates, conflicts (design section 3)."""
 
     min_units: int = Field(8, ge=1, description="Shorter than this many length units is a slogan.")
@@ -108,7 +108,7 @@ class RuleSettings(_Group):
     min_confidence: float = Field(0.7, ge=0, le=1, description="Confidence below which a rule is refused.")
 
 
-class LifecycleSettings(_Group):
+class LifecycleSettings(SettingsGroup):
     """When a rule changes its state (design section 4)."""
 
     approval: Approval = Field("required", description="Who lets a verified rule go live: a person, or nobody.")
@@ -124,7 +124,7 @@ class LifecycleSettings(_Group):
     prune_min_uses: int = Field(20, ge=1, description="Uses before a rule can be in the retired share.")
 
 
-class UtilitySettings(_Group):
+class UtilitySettings(SettingsGroup):
     """Utility of a rule (design section 5)."""
 
     scorer: Literal["ucb", "thompson"] = Field("ucb", description="UCB formula, or Thompson sampling.")
@@ -136,7 +136,7 @@ class UtilitySettings(_Group):
     library_holdout: float = Field(0.1, ge=0, lt=1, description="Chance that the whole library is left out.")
 
 
-class RetrievalSettings(_Group):
+class RetrievalSettings(SettingsGroup):
     """Which rules a prompt carries, and in what room (design section 6)."""
 
     semantic_weight: float = Field(0.7, ge=0, le=1, description="Weight of meaning; the rest is utility.")
@@ -153,7 +153,7 @@ class RetrievalSettings(_Group):
     rewrite: bool = Field(False, description="Let the cheap model add words of intent to a task before the search.")
 
 
-class RoundSettings(_Group):
+class RoundSettings(SettingsGroup):
     """The learning round (design section 8)."""
 
     tasks: int = Field(40, ge=1, le=1000, description="Training tasks rolled out per round.")
@@ -169,62 +169,7 @@ class RoundSettings(_Group):
     judged_pairs: int = Field(12, ge=0, description="Rule-episode pairs the model judges per round.")
 
 
-class MemorySettings(_Group):
-    """Remembered decisions (design section 9)."""
-
-    recall: Literal["similar", "two_phase"] = Field(
-        "similar", description="How memories are chosen: by similarity, or by similarity and learned Q."
-    )
-    top_k: int = Field(10, ge=1, le=100, description="Memories retrieved for a state, by similarity.")
-    min_similarity: float | None = Field(
-        None, ge=-1, le=1, description="Cosine a memory needs in two phases; none: the embedding model's own."
-    )
-    candidates: int = Field(10, ge=1, le=1000, description="k1: candidates of the first phase.")
-    chosen: int = Field(5, ge=1, le=100, description="k2: those that the second phase keeps.")
-    q_weight: float = Field(0.5, ge=0, le=1, description="lambda: weight of Q in the second phase.")
-    q_rate: float = Field(0.3, gt=0, le=1, description="Share of the way that Q moves to a new reward.")
-    shown: int = Field(5, ge=1, le=50, description="New memories at most that one decision is shown.")
-    max_tokens: int = Field(600, ge=50, description="Tokens the memories may take before one decision.")
-    trust_outside: float = Field(0.7, ge=0, le=1, description="Trust in decisions of agents outside.")
-    hot_hours: float = Field(72, gt=0, description="Hours for which a memory is hot ...")
-    hot_count: int = Field(200, ge=0, description="... and so many of the latest are, whatever their age.")
-    warm_days: float = Field(30, gt=0, description="Days for which a success stays warm.")
-    warm_characters: int = Field(400, ge=50, description="Characters of a state that the tier warm keeps.")
-    exact_until: int = Field(50_000, ge=1, description="Memories up to which the search looks at each one.")
-
-
-class PolicySettings(_Group):
-    """What experience adds to the model's choice of action (design section 10)."""
-
-    phase: Literal["static", "recall", "reward", "adapt"] = Field(
-        "static", description="How far experience reaches: not at all, memories, returns and Q, the adapter."
-    )
-    way: Literal["hint", "logit"] = Field(
-        "hint", description="How preferences reach the model: a line in the prompt, or added to its log-probabilities."
-    )
-    advantage: bool = Field(True, description="From the phase reward on: advantages from remembered returns.")
-    hint_margin: float = Field(0.1, ge=0, description="A preference smaller than this is not worth a hint.")
-    gamma: float = Field(0.95, ge=0, le=1, description="Discount of later rewards per step.")
-    untried_bonus: float = Field(0.5, ge=0, description="alpha: an untried action is worth alpha/|N| more, by chance.")
-    untried_chance: float = Field(0.2, ge=0, le=1, description="Chance that an untried action gets its bonus.")
-    beta: float = Field(2.0, ge=0, description="Strength with which advantages bend the model's choice.")
-    hidden: int = Field(64, ge=4, le=1024, description="Hidden units of the adapter.")
-    learning_rate: float = Field(0.005, gt=0, le=1, description="Learning rate of the adapter.")
-    max_bias: float = Field(5.0, gt=0, le=50, description="Largest bias of an action, in logits.")
-    max_step: float = Field(1.0, gt=0, description="Largest norm of one update's step over all weights.")
-    undecided_bonus: float = Field(0.1, ge=0, description="Weight of the policy's entropy in an update.")
-    batch: int = Field(32, ge=1, le=1024, description="Decisions in one update.")
-    updates_per_episode: int = Field(3, ge=1, le=100, description="Updates for each new episode ...")
-    most_updates: int = Field(200, ge=1, le=10_000, description="... but no more than this in one round.")
-    recent_share: float = Field(0.3, ge=0, le=1, description="Share of a batch from the last 24 hours.")
-    positive_share: float = Field(0.4, ge=0, le=1, description="Share of high-impact successes of the past week.")
-    replay: int = Field(100, ge=0, description="Best decisions ever, kept to be learned from again.")
-    cold_episodes: int = Field(50, ge=0, description="No update before so many episodes ...")
-    cold_hours: float = Field(24, ge=0, description="... and so many hours of experience.")
-    guardrail_evaluations: int = Field(3, ge=1, description="Worse evaluations in a row that restore a snapshot.")
-
-
-class GateSettings(_Group):
+class GateSettings(SettingsGroup):
     """Held-out evaluation (design section 8)."""
 
     tasks: int = Field(60, ge=1, le=2000, description="Held-out tasks per evaluation, balanced over types.")
@@ -237,7 +182,7 @@ class GateSettings(_Group):
     patience: int = Field(5, ge=1, description="Rounds without a better held-out score before the loop rests.")
 
 
-class ReviewSettings(_Group):
+class ReviewSettings(SettingsGroup):
     """How people share the work of review (design section 12)."""
 
     claim_minutes: float = Field(
@@ -254,7 +199,7 @@ class ReviewSettings(_Group):
         return self.approvals if named & {domain, "*"} else 1
 
 
-class BudgetSettings(_Group):
+class BudgetSettings(SettingsGroup):
     """Spend limits, USD (design section 8)."""
 
     per_day_usd: float | None = Field(10.0, ge=0, description="Hard limit per UTC day; none: no limit.")
@@ -266,7 +211,7 @@ class BudgetSettings(_Group):
     round_judge_usd: float | None = Field(None, ge=0, description="Planned USD a round for judging; none: no plan.")
 
 
-class LoopSettings(_Group):
+class LoopSettings(SettingsGroup):
     """The loop's thread and its lease (design section 1)."""
 
     autostart: Literal["simulated", "always", "never"] = Field(
@@ -278,7 +223,7 @@ class LoopSettings(_Group):
     seed: int = Field(1, ge=0, description="Seed of task sampling, rollouts and hold-outs.")
 
 
-class AccessSettings(_Group):
+class AccessSettings(SettingsGroup):
     """People and their accounts (design section 12)."""
 
     first_admin: str | None = Field(
@@ -286,7 +231,7 @@ class AccessSettings(_Group):
     )
 
 
-class MetricsSettings(_Group):
+class MetricsSettings(SettingsGroup):
     """Figures for Prometheus at ``/api/metrics`` (design section 12)."""
 
     key: SecretStr | None = Field(

@@ -18,11 +18,11 @@ FUNCTION_LINES = 60
 LAYERS = (
     ("core", "core.clock", "core.errors", "core.ids", "core.text"),
     ("core.attribution", "core.differences", "core.effects", "core.statistics"),
-    ("core.settings", "core.i18n", "core.packaged_e5"),
+    ("core.settings", "core.settings_experience", "core.i18n", "core.packaged_e5"),
     ("core.planning", "core.tables"),
     ("core.audit", "core.control", "core.db", "core.migrations"),
     ("core.calibration", "core.embeddings", "core.environments", "core.llm"),
-    ("core.episodes", "core.rules"),
+    ("core.episodes", "core.policy", "core.rules"),
     ("core.learning",),
     ("core.people",),
     ("core.curation", "core.preview", "core.views"),

@@ -4,9 +4,14 @@ from core.environments.custom import load_custom
 from core.environments.incidents import Incidents
 from core.environments.incidents_lettered import LetteredIncidents
 from core.environments.protocol import EnvironmentFactory
+from core.environments.textworld import TextWorld
 from core.errors import UserError
 
-_BUNDLED: dict[str, EnvironmentFactory] = {"incidents": Incidents, "incidents_lettered": LetteredIncidents}
+_BUNDLED: dict[str, EnvironmentFactory] = {
+    "incidents": Incidents,
+    "incidents_lettered": LetteredIncidents,
+    "textworld": TextWorld,
+}
 
 
 def environment_factory(name: str) -> EnvironmentFactory:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from core.settings import PolicySettings
+from core.settings_experience import PolicySettings
 
 _LARGEST_CORRECTION = 2.0
 _FIRST_WEIGHTS = 1.0

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from core.settings import PolicySettings
+from core.settings_experience import PolicySettings
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from core.policy.adapter import Adapter
 from core.policy.advantage import Estimate, Tried, bent, estimate
-from core.settings import PolicySettings
+from core.settings_experience import PolicySettings
 
 _HINTED = 3
 """Actions a hint favours, and advises against, at most."""

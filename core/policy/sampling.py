@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.policy.adapter import Decision
-from core.settings import PolicySettings
+from core.settings_experience import PolicySettings
 
 _RECENT = timedelta(hours=24)
 _WEEK = timedelta(days=7)

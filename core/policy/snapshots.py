@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 
 from core.policy.adapter import Adapter
 from core.policy.guardrail import Evaluation, Guardrail, Verdict
-from core.settings import PolicySettings
+from core.settings_experience import PolicySettings
 from core.tables import PolicyEvent, PolicySnapshot
 
 SYSTEM = "system"

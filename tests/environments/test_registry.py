@@ -53,7 +53,7 @@ def test_the_bundled_world_is_found_by_name():
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(UserError, match="Known: incidents, or your own as module:Class"):
+    with pytest.raises(UserError, match="Known: incidents, incidents_lettered, textworld, or your own as module:Class"):
         environment_factory("accidents")
 
 

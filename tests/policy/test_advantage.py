@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.episodes.memory.decisions import discounted_returns
 from core.policy.advantage import Tried, bent, estimate
-from core.settings import PolicySettings
+from core.settings_experience import PolicySettings
 
 NEAR = [Tried("a", 1.0), Tried("a", 0.5), Tried("b", -0.5), Tried("b", 0.0), Tried("c", 0.5)]
 

@@ -24,7 +24,7 @@ class WordEmbedder(Embedder):
         super().__init__(EmbeddingSettings(model="words"))
         self._axes: dict[str, int] = {}
 
-    def encode(self, texts: Sequence[str], kind: Kind = "query") -> np.ndarray:
+    def encode(self, texts: Sequence[str], kind: Kind = "query", *, store: bool = True) -> np.ndarray:
         vectors = np.zeros((len(texts), 512), dtype=np.float32)
         for row, text in enumerate(texts):
             for word in set(search_terms(text)) or {""}:

@@ -9,7 +9,7 @@ from sqlmodel import col, select
 
 from core.db import Database
 from core.embeddings import COMPARISON, Embedder
-from core.settings import MemorySettings
+from core.settings_experience import MemorySettings
 from core.tables import Memory, Tier
 
 _ROOM = 1_024

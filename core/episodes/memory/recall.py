@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.episodes.memory.index import Kept, MemoryIndex, Near
-from core.settings import MemorySettings
+from core.settings_experience import MemorySettings
 
 
 @dataclass(frozen=True)

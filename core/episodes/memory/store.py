@@ -7,7 +7,7 @@ from sqlmodel import Session, col, func, select
 from core.episodes.actions import ActionNames
 from core.episodes.agent import OWN_AGENT
 from core.episodes.memory.decisions import Decision, decisions, returns
-from core.settings import MemorySettings
+from core.settings_experience import MemorySettings
 from core.tables import Episode, Memory, MemoryUse
 
 _EXPECTED = "EXPECTED: "

@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 
 from core.db import Database
 from core.episodes.memory.store import next_tick
-from core.settings import MemorySettings
+from core.settings_experience import MemorySettings
 from core.tables import Memory, Tier
 from core.text import clip
 
