@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 
 from core.episodes.agent import Trace
-from core.episodes.trajectory import count_turns, state_at_hand
+from core.episodes.trajectory import state_at_hand
 from core.ids import derive_seed
 from core.learning.snapshot import LibrarySnapshot
 from core.rules.prompt import Prompt, further_rules, rule_budget
@@ -53,9 +53,9 @@ class StepRules:
     def __call__(self, trace: Trace) -> str:
         """Return what to add to the conversation before the next decision, '' if nothing new comes up.
 
-        Before the first one nothing does: the system prompt's rules were looked for with the task.
+        Before a tool has said anything nothing does: the system prompt's rules were looked for with the task.
         """
-        if not count_turns(trace.messages):
+        if not any(message["role"] == "tool" for message in trace.messages):
             return ""
         retrieval = self._library.retrieve(state_at_hand(trace.messages), passing=True)
         fresh = [hit for hit in retrieval.hits if self._is_new(hit)]
