@@ -23,7 +23,7 @@ from core.episodes.trajectory import count_tool_calls, count_tool_errors, count_
 from core.errors import UserError
 from core.ids import stable_id
 from core.settings import Settings
-from core.tables import Episode, Task
+from core.tables import Episode, EpisodeReward, Task
 
 _CHUNK = 200
 _MAX_PROBLEMS = 1000
@@ -157,7 +157,7 @@ class _Writer:
         if task is not None and task.split != (episode.split or task.split):
             return _crosses(episode, task)
         if stored is not None:
-            if not _same(stored, episode, task_id):
+            if not _same(session, stored, episode, task_id):
                 return _differs(episode)
             self.report.already_there += 1
         else:
@@ -220,8 +220,11 @@ def _by_id(session: Session, table: type[_Row], ids: list[str]) -> dict[str, _Ro
     return {row.id: row for row in session.exec(select(table).where(col(table.id).in_(ids)))}
 
 
-def _same(stored: Episode, episode: RecordedEpisode, task_id: str) -> bool:
-    return (stored.task_id, stored.reward, stored.messages) == (task_id, episode.reward, episode.messages)
+def _same(session: Session, stored: Episode, episode: RecordedEpisode, task_id: str) -> bool:
+    reward = stored.reward
+    if reward != episode.reward and (row := session.get(EpisodeReward, stored.id)) is not None:
+        reward = row.recorded_reward  # a person has said since that it ended otherwise
+    return (stored.task_id, reward, stored.messages) == (task_id, episode.reward, episode.messages)
 
 
 def _differs(episode: RecordedEpisode) -> LineProblem:
