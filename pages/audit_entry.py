@@ -43,6 +43,17 @@ _NAMES = FIELDS | {
     "invited_by": mark("Invited by"),
     "by_entry_id": mark("Undone by entry"),
     "entry_id": mark("Entry"),
+    "verdict": mark("Verdict"),
+    "grade_before": mark("Grade before"),
+    "grade_after": mark("Grade after"),
+    "reward_before": mark("Reward before"),
+    "reward_after": mark("Reward after"),
+    "taken_over": mark("Taken over by a person"),
+    "feedback": mark("Said of it"),
+    "feedback_reason": mark("Reason"),
+    "feedback_by": mark("Said by"),
+    "feedback_at": mark("Said at"),
+    "updated_at": mark("Changed at"),
 }
 _HEADLINE = 90
 """Characters of a name that fit into one line."""

@@ -61,7 +61,7 @@ def _checked(verdict: str) -> Verdict:
 def _episode(desk: Desk, episode_id: str) -> Episode:
     episode = desk.session.get(Episode, episode_id)
     if episode is None:
-        raise UserError("There is no episode {episode_id}.", episode_id=episode_id)
+        raise UserError("There is no episode {id}.", id=episode_id)
     desk.check("learning" if episode.arm in _LEARNING else "evaluation")
     return episode
 
