@@ -21,7 +21,7 @@ _SIGNAL_LOOKS = {
 _JUDGED_BY = {
     JudgedBy.PRESET: mark("Preset: nothing called for the judge"),
     JudgedBy.MODEL: mark("Said by the model"),
-    JudgedBy.SETTLED: mark("Not asked: another signal is negative, so the reward is −1 whatever it says"),
+    JudgedBy.SETTLED: mark("Not asked: another signal is negative, so its answer could change nothing"),
     JudgedBy.FAILED: mark("Asked in vain: the call failed"),
     JudgedBy.PERSON: mark("Not asked: a person said how it ended first"),
 }
@@ -39,19 +39,20 @@ def show_reward(app: Context, t: Translator, story: RewardStory) -> None:
     if story.signals is None:
         st.caption(t("Not worked out yet; the next round does it."))
     else:
-        _signals(t, story.signals)
+        _signals(t, story.signals, said=story.feedback is not None)
     if story.feedback is not None:
         _said(t, story.feedback)
     if can(Action.GIVE_FEEDBACK):
         _form(app, t, story)
 
 
-def _signals(t: Translator, found: Signals) -> None:
+def _signals(t: Translator, found: Signals, *, said: bool) -> None:
     value, rules, tools, judge = st.columns(4)
     with value.container(border=True, height="stretch"):
         st.metric(t("Reward"), t.number(found.value, 1))
+        st.caption(t("By a person's word") if said else t("From these three signals"))
     with rules.container(border=True, height="stretch"):
-        _signal(t, t("Rules"), found.rules, t("How it ended: grade, errors, time-outs"))
+        _signal(t, t("End state"), found.rules, t("Grade, errors, time-outs"))
     with tools.container(border=True, height="stretch"):
         _signal(t, t("Tools"), found.tools, t("Whether its tool calls worked"))
     with judge.container(border=True, height="stretch"):

@@ -41,6 +41,9 @@ SERVED = {  # episode -> rules in its prompt, and whether they were followed
 GRADES = {"e0": "pass", "e1": "fail", "e2": "marginal", "e3": "pass", "e4": "fail"}
 
 
+DIGEST = "TASK: drain it\nOUTCOME: {grade} reward=0.00 turns=4 tool_errors=0\nSTEPS:\nEXPECTED: it drained; got {grade}"
+
+
 def fill(session: Session) -> None:
     """Five episodes; rules r and s have become part of rs after some of them, t stands alone."""
     session.add_all([a_rule("r"), a_rule("s"), a_rule("rs", parents=["r", "s"]), a_rule("t")])
@@ -49,7 +52,7 @@ def fill(session: Session) -> None:
         session.get_one(Rule, part).merged_into = "rs"
     for place, (name, uses) in enumerate(SERVED.items()):
         ended = NOW + timedelta(minutes=place + 1)
-        session.add(an_episode(name, grade=GRADES[name], ended_at=ended))
+        session.add(an_episode(name, grade=GRADES[name], ended_at=ended, digest=DIGEST.format(grade=GRADES[name])))
         session.flush()
         session.add_all(a_use(name, rule_id, compliance=found) for rule_id, found in uses.items())
     session.add(an_episode("evaluation", arm="after"))
@@ -156,6 +159,19 @@ def test_an_episodes_success_moves_to_all_that_read_it(database: Database) -> No
             if one.arm == "learn" and one.metric == "success_rate"
         ]
         assert (rate.n, rate.value) == (5, 3 / 5)
+
+
+def test_the_digest_tells_what_was_said_and_what_was_recorded(database: Database) -> None:
+    say(database, "e1", "success")
+    say(database, "e1", "taken_over")
+    with database.read() as session:
+        # The grade was right, so the recorded outcome stands.
+        assert session.get_one(Episode, "e1").digest == DIGEST.format(grade="fail")
+    say(database, "e1", "success")
+    with database.read() as session:
+        assert session.get_one(Episode, "e1").digest.splitlines()[1] == (
+            "OUTCOME: pass reward=1.00 turns=4 tool_errors=0 (said by a person; recorded: fail reward=0.00)"
+        )
 
 
 def test_said_twice_it_counts_once(database: Database) -> None:

@@ -43,7 +43,7 @@ def texts(at: Any) -> str:
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({"value": -1.0}, "Not asked: another signal is negative"),
+        ({"value": -1.0}, "its answer could change nothing"),
         ({"rules": "high", "judge": "high", "judged_by": "preset", "value": 1.0}, "nothing called for the judge"),
         ({"rules": "high", "judge_reason": "no answer in time"}, "Asked in vain: the call failed"),
         ({"rules": "high"}, "a person said how it ended first"),
