@@ -11,11 +11,13 @@ The episodes with signs of displeasure are printed with the user's words, and re
 
 In all six the user is displeased with what the agent did or said, if politely: 6 of 6. The lists were written with
 these conversations at hand, so that is no estimate for others. ``tests/data/displeasure.jsonl`` holds utterances in
-English and Chinese, half of them misleading, that were written after the lists were closed: they give one, and it is
-no bright one for what is said in a roundabout way. A list of words finds what is said outright. In the other 99, the later words were read as far as
-they hold a negation, a doubt, an insistence or a wish for a person (275 sentences of 739 messages). Missed are mild
-ones: "Can't you make an exception?" (015-2) and "Can you please double-check and honor the policy?" (023-1); "It's
-really inconvenient" (016-2) is about the airline's delay, not about the agent.
+English and Chinese, half of them misleading, that were written after the lists were closed: they give one. A list of
+words finds what is said outright, and less than half of what is said in a roundabout way.
+
+In the other 99 episodes, the later words were read as far as they hold a negation, a doubt, an insistence or a wish
+for a person (275 sentences of 739 messages). Missed are mild ones: "Can't you make an exception?" (015-2) and "Can you
+please double-check and honor the policy?" (023-1); "It's really inconvenient" (016-2) is about the airline's delay,
+not about the agent.
 """
 
 import json
