@@ -13,7 +13,7 @@ from core.people.permissions import Action, Role
 from core.views.audit import RowChange, TrailRow
 from pages.context import Context, actor, can
 from pages.labels import FIELDS, label
-from pages.widgets import address, audit_link, perform, plain, rule_link
+from pages.widgets import address, audit_link, episode_link, perform, plain, rule_link
 
 ACTIONS: dict[str, str] = {action.value: name for action, name in ACTION_NAMES.items()}
 _NAMES = FIELDS | {
@@ -43,6 +43,17 @@ _NAMES = FIELDS | {
     "invited_by": mark("Invited by"),
     "by_entry_id": mark("Undone by entry"),
     "entry_id": mark("Entry"),
+    "verdict": mark("Verdict"),
+    "grade_before": mark("Grade before"),
+    "grade_after": mark("Grade after"),
+    "reward_before": mark("Reward before"),
+    "reward_after": mark("Reward after"),
+    "taken_over": mark("Taken over by a person"),
+    "feedback": mark("Said of it"),
+    "feedback_reason": mark("Reason"),
+    "feedback_by": mark("Said by"),
+    "feedback_at": mark("Said at"),
+    "updated_at": mark("Changed at"),
 }
 _HEADLINE = 90
 """Characters of a name that fit into one line."""
@@ -125,6 +136,8 @@ def _written(t: Translator, name: str, value: Any) -> str:
 def _links(t: Translator, row: TrailRow) -> None:
     for rule_id, name in row.rules:
         rule_link(t, rule_id, name)
+    if row.kind == "episode":
+        episode_link(t, row.object_id)
     if row.kind == "action":
         audit_link(t, t("Show entry {number}", number=row.object_id), entry=row.object_id)
     else:

@@ -1,9 +1,12 @@
-"""Reader for one trajectory: the rules in its prompt, then the conversation, the decisive step marked."""
+"""Reader for one trajectory: its reward, the rules in its prompt, then the conversation, the decisive step marked."""
 
 import streamlit as st
 
 from core.i18n import Translator
 from core.views.episodes import EpisodeStory, Message, ServedRule
+from core.views.rewards import RewardStory
+from pages.context import Context
+from pages.episode_reward import show_reward
 from pages.labels import (
     ARMS,
     COMPLIANCE,
@@ -25,8 +28,8 @@ _AVATARS = {
 }
 
 
-def show_episode(t: Translator, story: EpisodeStory) -> None:
-    """Show the episode."""
+def show_episode(app: Context, t: Translator, story: EpisodeStory, reward: RewardStory | None) -> None:
+    """Show the episode, and its reward if it has one."""
     row = story.row
     st.title(plain(row.task_type), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -39,6 +42,8 @@ def show_episode(t: Translator, story: EpisodeStory) -> None:
     if story.digest:
         with st.expander(t("Digest"), icon=":material/summarize:"):
             digest_text(t, story.digest)
+    if reward is not None:
+        show_reward(app, t, reward)
     st.subheader(t("Rules in its prompt"), anchor=False)
     _rules(t, story)
     st.subheader(t("What happened"), anchor=False)

@@ -13,13 +13,14 @@ from core.views.episodes import (
     episodes,
 )
 from core.views.paging import Page
+from core.views.rewards import reward_story
 from pages.address import choice
 from pages.context import Context, context, translator
 from pages.episode_reader import show_episode
 from pages.labels import ARMS as ARM_NAMES
 from pages.labels import GRADE_LOOKS, label
 from pages.labels import GRADES as GRADE_NAMES
-from pages.widgets import badge, pager, plain
+from pages.widgets import badge, pager, plain, show_notice
 
 _ROWS = 10
 _EVERY = ""
@@ -119,6 +120,7 @@ def row_facts(t: Translator, row: EpisodeRow) -> str:
 def main() -> None:
     """Show the page."""
     app, t = context(), translator()
+    show_notice()
     episode_id = st.query_params.get("episode")
     if not episode_id:
         st.title(t("Episodes"), anchor=False)
@@ -126,11 +128,11 @@ def main() -> None:
         return
     st.button(t("All episodes"), icon=":material/arrow_back:", on_click=_close, key="episodes_close")
     with app.database.read() as session:
-        story = episode_story(session, episode_id)
+        story, reward = episode_story(session, episode_id), reward_story(session, episode_id)
     if story is None:
         st.warning(t("There is no episode {id}.", id=plain(episode_id)), icon=":material/search_off:")
         return
-    show_episode(t, story)
+    show_episode(app, t, story, reward)
 
 
 main()

@@ -12,7 +12,7 @@ from core.people.permissions import Action
 from core.views.library import RuleRow, RuleStory
 from pages.context import Context, actor, can
 from pages.library_write import show_edit
-from pages.widgets import perform, plain, seen_version
+from pages.widgets import has_reason, perform, plain, seen_version
 
 
 def show_actions(
@@ -55,7 +55,7 @@ def _restore(app: Context, t: Translator, row: RuleRow, version: int) -> None:
         st.caption(t("It comes back as a candidate and has to prove itself again."))
         reason = st.text_input(t("Why?"), key=f"{key}_reason")
         sent = st.form_submit_button(t("Restore"), key=f"{key}_send")
-    if sent and _has_reason(t, reason):
+    if sent and has_reason(t, reason):
         action = partial(_act, app, curation.restore, row, version, reason=reason)
         perform(t, action, t("Restored: {name}", name=plain(row.name)))
 
@@ -74,7 +74,7 @@ def _archive(
                     chosen[one.id] = seen
         reason = st.text_input(t("Why?"), key=f"{key}_reason")
         sent = st.form_submit_button(t("Archive"), key=f"{key}_send")
-    if not sent or not _has_reason(t, reason):
+    if not sent or not has_reason(t, reason):
         return
     name = plain(row.name)
     if chosen:
@@ -98,7 +98,7 @@ def _unmerge(app: Context, t: Translator, row: RuleRow, version: int) -> None:
         )
         reason = st.text_input(t("Why?"), key=f"{key}_reason")
         sent = st.form_submit_button(t("Take the merge apart"), key=f"{key}_send")
-    if sent and _has_reason(t, reason):
+    if sent and has_reason(t, reason):
         action = partial(_act, app, curation.unmerge, row, version, reason=reason)
         perform(t, action, t("Taken apart: {name}", name=plain(row.name)))
 
@@ -107,12 +107,6 @@ def _unmerge(app: Context, t: Translator, row: RuleRow, version: int) -> None:
 def _form(title: str, icon: str, key: str) -> Iterator[None]:
     with st.expander(title, icon=icon), st.form(key, border=False):
         yield
-
-
-def _has_reason(t: Translator, reason: str) -> bool:
-    if not reason.strip():
-        st.error(t("Give a reason first; one line is enough."), icon=":material/error:")
-    return bool(reason.strip())
 
 
 def _act(app: Context, do: Callable[..., None], row: RuleRow, version: int, **more: str) -> None:

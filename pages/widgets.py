@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import streamlit as st
 
@@ -71,11 +72,25 @@ def perform(t: Translator, action: Callable[[], object], done: str | Callable[[o
     st.rerun()
 
 
+def has_reason(t: Translator, reason: str) -> bool:
+    """Ask for a reason if there is none."""
+    if not reason.strip():
+        st.error(t("Give a reason first; one line is enough."), icon=":material/error:")
+    return bool(reason.strip())
+
+
+class _Versioned(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+
+
 @contextmanager
-def seen_version(row: RuleRow) -> Iterator[int]:
+def seen_version(row: _Versioned) -> Iterator[int]:
     """Give the version that the visitor had on screen when pressing a button.
 
-    A press runs the script again, which reads the rule anew: acting on what is read then would overwrite a
+    A press runs the script again, which reads the rule or episode anew: acting on what is read then would overwrite a
     change that the visitor has not seen.
     """
     key = f"shell_seen_{row.id}"

@@ -18,6 +18,7 @@ from core.curation.conflicts import (
 )
 from core.curation.drafts import discard_draft, save_draft
 from core.curation.evidence import ask_for_evidence
+from core.curation.feedback import give_feedback
 from core.curation.handbook import import_handbook
 from core.curation.loop import change_setting, set_loop, step_loop
 from core.curation.merging import SeenRule, merge_into
@@ -61,6 +62,7 @@ __all__ = [
     "edit_and_approve",
     "ensure_an_admin",
     "first_sign_in",
+    "give_feedback",
     "import_handbook",
     "invite",
     "keep_rule",

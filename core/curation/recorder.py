@@ -8,10 +8,13 @@ from sqlalchemy.orm import Mapper
 from sqlmodel import Session, SQLModel
 
 from core.rules.library import CONTENT_FIELDS
-from core.tables import AuditEntry, AuditHead, AuditObject, Claim, ReviewDraft, Rule, RuleEvent
+from core.tables import AuditEntry, AuditHead, AuditObject, Claim, Episode, ReviewDraft, Rule, RuleEvent, RuleUse
 
 _TRAILS = (AuditEntry, AuditHead, AuditObject, RuleEvent, Claim, ReviewDraft)
 """Append-only or about it, or somebody's own working state: nothing of these is ever taken back."""
+
+_COUNTED = (Episode, RuleUse)
+"""Follow from an episode's reward, which is taken back in their place (see ``core.curation.corrections``)."""
 
 _RULE_COLUMNS = (*CONTENT_FIELDS, "version")
 """A rule's statistics are counted by the loop, whatever people do; an undo leaves them alone."""
@@ -37,7 +40,7 @@ class Recorder:
 
     def _note(self, session: Session, *_: object) -> None:
         for row in (*session.new, *session.dirty, *session.deleted):
-            if isinstance(row, _TRAILS) or not isinstance(row, SQLModel):
+            if isinstance(row, (*_TRAILS, *_COUNTED)) or not isinstance(row, SQLModel):
                 continue
             key = (type(row), key_of(row))
             if key not in self._before:

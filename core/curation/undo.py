@@ -7,6 +7,7 @@ from sqlalchemy.orm import Mapper
 from sqlmodel import Session, SQLModel
 
 from core.clock import Clock
+from core.curation.corrections import carry_over, forget
 from core.curation.desk import Desk, at_desk
 from core.curation.recorder import state_of
 from core.db import Database
@@ -18,7 +19,7 @@ from core.rules.comebacks import contradicted
 from core.rules.conflict_records import reopen_conflicts
 from core.rules.library import CONTENT_FIELDS, restore_content
 from core.rules.lifecycle import Cause, State
-from core.tables import AuditEntry, Rule, Undone
+from core.tables import AuditEntry, EpisodeReward, Rule, Undone
 
 TABLE_NAMES = {
     "rule": mark("Rule"),
@@ -34,6 +35,7 @@ TABLE_NAMES = {
     "person": mark("Person"),
     "rule_pin": mark("Pin"),
     "saved_view": mark("Saved view"),
+    "episode_reward": mark("Reward of an episode"),
     "undone": mark("Action"),
 }
 """What a row of each table is called for people."""
@@ -115,9 +117,12 @@ def _take_back(desk: Desk, changes: Sequence[Mapping[str, Any]]) -> None:
         if isinstance(row, Rule):
             _restore_rule(desk, row, before)
         elif before is None:
+            if isinstance(row, EpisodeReward):
+                forget(desk.session, row)
             desk.session.delete(row)
         elif row is None:
-            desk.session.add(table.model_validate(before))
+            row = table.model_validate(before)
+            desk.session.add(row)
         else:
             known = table.model_validate(before)
             for name in before:
@@ -125,6 +130,8 @@ def _take_back(desk: Desk, changes: Sequence[Mapping[str, Any]]) -> None:
                 setattr(row, name, getattr(row, name) + 1 if name == "version" else getattr(known, name))
             desk.session.add(row)
         desk.session.flush()
+        if before is not None and isinstance(row, EpisodeReward):
+            carry_over(desk.session, row)
 
 
 def _restore_rule(desk: Desk, rule: Rule, before: Mapping[str, Any] | None) -> None:

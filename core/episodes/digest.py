@@ -38,6 +38,7 @@ _READING = re.compile(
 
 
 _STEP = re.compile(r"([-*]) \[(\d+)\] (?:CALL ([^\s(]+)\(|SAY )")
+_OUTCOME = re.compile(r"^OUTCOME: \w+ reward=\S+(.*?)(?: \(said by a person; recorded: .*\))?$", re.MULTILINE)
 _HEADINGS = ("TASK:", "OUTCOME:", "STEPS:", "EXPECTED:")
 
 CONDENSE_PROMPT = """\
@@ -92,10 +93,8 @@ def extract_digest(
     decisive = _decisive(points, grade)
     limit, share = settings.max_tokens, settings.max_tokens // 6
     task = _headed("TASK:", query, share)
-    outcome = (
-        f"OUTCOME: {grade} reward={round(reward, 2) + 0.0:.2f} turns={count_turns(messages)} "
-        f"tool_errors={count_tool_errors(messages)}"
-    )
+    counts = f"turns={count_turns(messages)} tool_errors={count_tool_errors(messages)}"
+    outcome = f"OUTCOME: {_outcome(reward, grade)} {counts}"
     expected = _headed("EXPECTED:", _expected(points, decisive, reward, grade, fit(scoring, share // 2)), share)
     room = limit - sum(estimate_tokens(line) for line in (task, outcome, "STEPS:", expected))
     lines = step_lines(points, decisive, room, settings.steps_around)
@@ -103,6 +102,24 @@ def extract_digest(
     task = _headed("TASK:", query, estimate_tokens(task) + room)
     text = "\n".join([task, outcome, "STEPS:", *lines, expected])
     return Digest(text, estimate_tokens(text), None if decisive is None else points[decisive].index)
+
+
+def with_outcome(digest: str, outcome: tuple[float, str], recorded: tuple[float, str]) -> str:
+    """Return a digest whose OUTCOME line tells what a person has said since; without that, the digest as it was.
+
+    What it expected is not written anew, so the line names the recorded outcome too, which the rest speaks of.
+
+    Args:
+        digest: extracted or condensed; '' stays ''.
+        outcome: reward and grade that count now.
+        recorded: those that the digest was made with.
+    """
+    note = "" if outcome == recorded else f" (said by a person; recorded: {_outcome(*recorded)})"
+    return _OUTCOME.sub(lambda line: f"OUTCOME: {_outcome(*outcome)}{line[1]}{note}", digest, count=1)
+
+
+def _outcome(reward: float, grade: str) -> str:
+    return f"{grade} reward={round(reward, 2) + 0.0:.2f}"
 
 
 def _headed(heading: str, text: str, limit: int) -> str:

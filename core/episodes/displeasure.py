@@ -31,32 +31,32 @@ def later_words(messages: Messages) -> list[str]:
 
 
 def signs_of_displeasure(text: str) -> list[str]:
-    """Return the signs that a text of the user's shows, as written, in order; empty if there is none."""
+    """Return the signs that a text of the user's shows, as written, clause by clause; empty if there is none."""
     words = _QUOTED.sub(" ", normalise(text)).strip()
-    kinds = ["signs"] if _phrases(_language(words), "assents").match(words) else ["signs", "wishes"]
-    return [sign for clause in _CLAUSE_END.split(words) for kind in kinds for sign in _signs(clause, kind)]
+    agrees = _phrases(_language(words), "assents").match(words) is not None
+    return [sign for clause in _CLAUSE_END.split(words) for sign in _signs(clause, agrees=agrees)]
 
 
 def _users(messages: Messages) -> list[Mapping[str, Any]]:
     return [message for message in messages if message.get("role") == "user"]
 
 
-def _signs(clause: str, kind: str) -> list[str]:
+def _signs(clause: str, *, agrees: bool) -> list[str]:
     language = _language(clause)
     spoken = _phrases(language, "harmless").sub(" ", clause)
-    return [
-        match.group()
+    found = [
+        match
+        for kind in (("signs",) if agrees else ("signs", "wishes"))
         for match in _phrases(language, kind).finditer(spoken)
-        if not _taken_back(language, spoken[: match.start()])
+        if _phrases(language, "negations").search(_near(language, spoken[: match.start()])) is None
     ]
+    found += _turns(language).finditer(spoken)
+    return [one.group() for one in found if not _phrases(language, "possibilities").search(spoken[: one.start()])]
 
 
-def _taken_back(language: str, before: str) -> bool:
-    """Tell whether what stands before a sign in its clause says that it is not meant."""
-    if _phrases(language, "possibilities").search(before):
-        return True
-    near = before[-_NEAR_CHARACTERS:] if language == "zh" else " ".join(_WORD.findall(before)[-_NEAR_WORDS:])
-    return _phrases(language, "negations").search(near) is not None
+def _near(language: str, before: str) -> str:
+    """Return the end of what stands before a sign, as far as a negation there takes it back."""
+    return before[-_NEAR_CHARACTERS:] if language == "zh" else " ".join(_WORD.findall(before)[-_NEAR_WORDS:])
 
 
 def _language(text: str) -> str:
@@ -66,3 +66,8 @@ def _language(text: str) -> str:
 @cache
 def _phrases(language: str, name: str) -> re.Pattern[str]:
     return any_phrase(lexicon("displeasure")[language][name])
+
+
+@cache
+def _turns(language: str) -> re.Pattern[str]:
+    return re.compile("|".join(lexicon("displeasure")[language]["turns"]), re.IGNORECASE)

@@ -23,7 +23,7 @@ from core.episodes.trajectory import count_tool_calls, count_tool_errors, count_
 from core.errors import UserError
 from core.ids import stable_id
 from core.settings import Settings
-from core.tables import Episode, Task
+from core.tables import Episode, EpisodeReward, Task
 
 _CHUNK = 200
 _MAX_PROBLEMS = 1000
@@ -135,9 +135,10 @@ class _Writer:
         rows = {stable_id("ep", self.report.environment, episode.id): episode for episode in episodes}
         with self._database.write() as session:
             stored = _by_id(session, Episode, list(rows))
+            recorded = _recorded_rewards(session, list(rows))
             tasks = _by_id(session, Task, list({self._task_id(episode) for episode in episodes}))
             for row_id, episode in rows.items():
-                refused = self._add(session, tasks, row_id, episode, stored.get(row_id))
+                refused = self._add(session, tasks, row_id, episode, stored.get(row_id), recorded.get(row_id))
                 if refused:
                     found.append(refused)
         for one in sorted(found, key=lambda one: one.line):
@@ -151,13 +152,14 @@ class _Writer:
         row_id: str,
         episode: RecordedEpisode,
         stored: Episode | None,
+        recorded: float | None,
     ) -> LineProblem | None:
         task_id = self._task_id(episode)
         task = tasks.get(task_id)
         if task is not None and task.split != (episode.split or task.split):
             return _crosses(episode, task)
         if stored is not None:
-            if not _same(stored, episode, task_id):
+            if not _same(stored, recorded, episode, task_id):
                 return _differs(episode)
             self.report.already_there += 1
         else:
@@ -220,8 +222,15 @@ def _by_id(session: Session, table: type[_Row], ids: list[str]) -> dict[str, _Ro
     return {row.id: row for row in session.exec(select(table).where(col(table.id).in_(ids)))}
 
 
-def _same(stored: Episode, episode: RecordedEpisode, task_id: str) -> bool:
-    return (stored.task_id, stored.reward, stored.messages) == (task_id, episode.reward, episode.messages)
+def _recorded_rewards(session: Session, ids: list[str]) -> dict[str, float]:
+    """Return the rewards that episodes came with, where a person may have said since that they ended otherwise."""
+    query = select(EpisodeReward.episode_id, EpisodeReward.recorded_reward)
+    return dict(session.exec(query.where(col(EpisodeReward.episode_id).in_(ids))).all())
+
+
+def _same(stored: Episode, recorded: float | None, episode: RecordedEpisode, task_id: str) -> bool:
+    reward = stored.reward if recorded is None else recorded
+    return (stored.task_id, reward, stored.messages) == (task_id, episode.reward, episode.messages)
 
 
 def _differs(episode: RecordedEpisode) -> LineProblem:

@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.episodes.grading import Grade
+
 SUCCESS, PARTIAL, FAILURE = 1.0, 0.2, -1.0
+
+
+class Verdict(StrEnum):
+    """What a person can say of an episode afterwards; it beats all signals."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    FAILURE = "failure"
+    TAKEN_OVER = "taken_over"  # a person had to finish the task
 
 
 class Signal(StrEnum):
@@ -41,6 +52,25 @@ def combined(signals: Signals) -> float:
     if signals.taken_over or Signal.NEGATIVE in said:
         return FAILURE
     return SUCCESS if all(one is Signal.HIGH for one in said) else PARTIAL
+
+
+def said_value(verdict: Verdict) -> float:
+    """Return the reward that a person's verdict stands for."""
+    return {Verdict.SUCCESS: SUCCESS, Verdict.PARTIAL: PARTIAL}.get(verdict, FAILURE)
+
+
+def said_outcome(value: float, reward: float, grade: str) -> tuple[float, Grade]:
+    """Return the reward and the grade that an episode counts with once a person has said what it was worth.
+
+    Where the grade says the same already, the recorded reward stays: it is finer than three values.
+
+    Args:
+        value: 1, 0.2 or -1, by the person.
+        reward: as recorded, in [-1, 1].
+        grade: as recorded.
+    """
+    grades: dict[float, Grade] = {SUCCESS: "pass", PARTIAL: "marginal", FAILURE: "fail"}
+    return (reward if grades[value] == grade else value), grades[value]
 
 
 def needs_judge(rules: Signal, tools: Signal, displeasure: Sequence[str]) -> bool:

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
-from core.episodes.judging import Judged, judge_episode
-from core.episodes.rewards import Signal, Signals, combined
-from core.episodes.signals import Findings, find_signals
+from core.episodes.judging import judge_episode
+from core.episodes.reward_rows import findings_of, reward_row, unjudged
 from core.ids import derive_seed
 from core.learning.bench import Bench
 from core.learning.credit import CREDITED_ARMS
@@ -18,8 +17,6 @@ from core.llm.client import CallContext
 from core.tables import Episode, EpisodeReward
 
 _BATCH = 200
-_PRESET = Judged(Signal.HIGH, "preset", "")
-_NOT_ASKED = Judged(Signal.UNCLEAR, "none", "")
 
 
 def reward_episodes(bench: Bench, round_number: int) -> int:
@@ -58,40 +55,18 @@ def _unrewarded(session: Session, environment: str) -> list[str]:
 
 
 def _reward(bench: Bench, round_number: int, episodes: Sequence[Episode]) -> int:
-    found = [(episode, _findings(episode)) for episode in episodes]
-    rows = [
-        _row(bench, episode, one, _NOT_ASKED if one.triggered else _PRESET)
-        for episode, one in found
-        if not one.to_be_asked
-    ]
-    done = _store(bench, rows)
+    found = [(episode, findings_of(episode)) for episode in episodes]
+    done = _store(
+        bench,
+        [reward_row(episode, one, unjudged(one), bench.clock()) for episode, one in found if not one.to_be_asked],
+    )
     for episode, one in found:
         if one.to_be_asked:
             bench.report(round_number, "rewarded", 0, 0)
             context = CallContext("judge", episode_id=episode.id, round_number=round_number, agent=episode.agent)
             judged = judge_episode(bench.client, context, episode.messages, derive_seed("judge", episode.id))
-            done += _store(bench, [_row(bench, episode, one, judged)])
+            done += _store(bench, [reward_row(episode, one, judged, bench.clock())])
     return done
-
-
-def _findings(episode: Episode) -> Findings:
-    return find_signals(episode.messages, grade=episode.grade, status=episode.status, error=episode.error)
-
-
-def _row(bench: Bench, episode: Episode, found: Findings, judged: Judged) -> EpisodeReward:
-    return EpisodeReward(
-        episode_id=episode.id,
-        rules=found.rules.value,
-        tools=found.tools.value,
-        judge=judged.signal.value,
-        judged_by=judged.by,
-        judge_reason=judged.reason,
-        displeasure="\n".join(found.displeasure),
-        recorded_reward=episode.reward,
-        recorded_grade=episode.grade,
-        value=combined(Signals(found.rules, found.tools, judged.signal)),
-        updated_at=bench.clock(),
-    )
 
 
 def _store(bench: Bench, rows: Sequence[EpisodeReward]) -> int:

@@ -47,6 +47,7 @@ class Action(StrEnum):
     REFUSE_PROPOSAL = "refuse_proposal"
     REVIVE_REFUSAL = "revive_refusal"
     RESOLVE_CONFLICT = "resolve_conflict"
+    GIVE_FEEDBACK = "give_feedback"
     SET_LOOP = "set_loop"
     STEP_LOOP = "step_loop"
     CHANGE_SETTING = "change_setting"
@@ -80,6 +81,7 @@ STATES: dict[str, frozenset[str]] = {
     "refusal": frozenset({"refused", "revived"}),
     "conflict": frozenset({"open", "resolved", "dismissed"}),
     "item": frozenset({"waiting", "decided"}),
+    "episode": frozenset({"learning", "evaluation"}),
     "policies": frozenset({STANDING}),
     "loop": frozenset({STANDING}),
     "setting": frozenset({STANDING}),
@@ -129,6 +131,9 @@ PERMISSIONS: dict[Action, Permission] = {
     Action.REFUSE_PROPOSAL: _may(_E, kind="proposal", states=("open",)),
     Action.REVIVE_REFUSAL: _may(_E, kind="refusal", states=("refused",)),
     Action.RESOLVE_CONFLICT: _may(_O, kind="conflict", states=("open",)),
+    # Operators see where a person had to step in, experts whether it was right after all. An evaluation has decided
+    # about a round already, so nobody changes its outcome afterwards.
+    Action.GIVE_FEEDBACK: _may(_E, _O, kind="episode", states=("learning",)),
     Action.SET_LOOP: _may(_O, _M, kind="loop"),
     Action.STEP_LOOP: _may(_O, _M, kind="loop"),
     Action.CHANGE_SETTING: _may(_O, kind="setting"),

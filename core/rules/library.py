@@ -1,7 +1,7 @@
 """The rule library: creation, change and history of rules. Every change writes an event.
 
 What a rule says and where it stands (its *content*) changes through here alone and can be rebuilt from
-events. What was counted about it (its *statistics*) is core.learning.credit's, and survives any rewind.
+events. What was counted about it (its *statistics*) is core.rules.counting's, and survives any rewind.
 This module decides nothing: which rule deserves what is decided by learning (lifecycle steps) or by people
 (core.curation).
 """

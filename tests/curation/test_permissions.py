@@ -30,6 +30,7 @@ from core.rules.policies import Decision, PolicyTerms, stored_policies
 from core.settings import Settings
 from core.tables import AuditEntry, Conflict, Person, Proposal, Refusal, Rule, SavedView, Undone
 from core.tables.rules import RuleContent
+from tests.learning.rows import an_episode
 from tests.support.settling import settle
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -69,6 +70,7 @@ EXPECTED = {  # action -> roles besides administrators, kind, states
     "refuse_proposal": ("expert", "proposal", "open"),
     "revive_refusal": ("expert", "refusal", "refused"),
     "resolve_conflict": ("operator", "conflict", "open"),
+    "give_feedback": ("expert operator", "episode", "learning"),
     "set_loop": ("operator manager", "loop", STANDING),
     "step_loop": ("operator manager", "loop", STANDING),
     "change_setting": ("operator", "setting", STANDING),
@@ -204,6 +206,13 @@ def make_conflict(session: Session, state: str) -> str:
     return conflict.id
 
 
+def make_episode(session: Session, state: str) -> str:
+    arm = "external" if state == "learning" else "after"
+    episode = an_episode(f"episode_{next(NUMBERS)}", arm=arm)
+    session.add(episode)
+    return episode.id
+
+
 def make_account(session: Session, state: str) -> str:
     email = f"person{next(NUMBERS)}@example.com"
     return email if state == "absent" else make_person(session, email, "manager", active=state == "active")
@@ -226,6 +235,7 @@ MAKERS: dict[str, Callable[[Session, str], str]] = {
     "conflict": make_conflict,
     "rules": make_rule,
     "item": lambda session, state: make_rule(session, "candidate" if state == "waiting" else "active"),
+    "episode": make_episode,
     "library": lambda session, state: f"desk {next(NUMBERS)}",
     "policies": lambda session, state: "policies",
     "view": lambda session, state: f"view {next(NUMBERS)}",
@@ -335,6 +345,9 @@ CASES: dict[Action, Callable[..., object]] = {
     Action.REFUSE_PROPOSAL: lambda d, key, **who: curation.refuse_proposal(d, proposal_id=key, reason="no", **who),
     Action.REVIVE_REFUSAL: lambda d, key, **who: curation.revive_refusal(d, refusal_id=key, **who),
     Action.RESOLVE_CONFLICT: lambda d, key, **who: settle(d, key, None, **who),
+    Action.GIVE_FEEDBACK: lambda d, key, **who: curation.give_feedback(
+        d, episode_id=key, version=0, verdict="failure", reason="it came back", **who
+    ),
     Action.SET_LOOP: lambda d, key, **who: curation.set_loop(d, wanted="run", **who),
     Action.STEP_LOOP: lambda d, key, **who: curation.step_loop(d, rounds=1, **who),
     Action.CHANGE_SETTING: lambda d, key, **who: curation.change_setting(

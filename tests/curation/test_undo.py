@@ -27,6 +27,8 @@ from core.tables import (
     Assignment,
     AuditEntry,
     Conflict,
+    Episode,
+    EpisodeReward,
     EvidenceWish,
     LoopControl,
     Person,
@@ -41,6 +43,7 @@ from core.tables import (
     Undone,
 )
 from core.tables.rules import RuleContent
+from tests.learning.rows import an_episode
 from tests.support.embedding import WordEmbedder
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -50,7 +53,7 @@ WHO: dict[str, Any] = {"actor": "ada", "clock": lambda: NOW}
 TWO_EYES = Settings(_env_file=None, review=ReviewSettings(second_opinion="desk"))
 TABLES: tuple[type[SQLModel], ...] = (
     *(Rule, RulePin, Conflict, Proposal, Refusal, SettingOverride, LoopControl, Person),
-    *(Approval, Assignment, EvidenceWish, Policy, SavedView),
+    *(Approval, Assignment, EpisodeReward, Episode, EvidenceWish, Policy, SavedView),
 )
 
 
@@ -66,7 +69,7 @@ def invite(session: Session, email: str, *roles: str, active: bool = True) -> No
 def database(tmp_path: Path) -> Iterator[Database]:
     """A candidate c, live rules a and b in conflict, an archived rule x, a merge m of p and q, and what waits.
 
-    Rule z came a round later; b is pinned.
+    Rule z came a round later; b is pinned. An episode e came from outside.
     """
     opened = open_database(f"sqlite:///{tmp_path}/t.db")
     with opened.write() as session:
@@ -95,6 +98,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
         late = draft("the report is empty on a Monday", "run the weekend import again before it is sent")
         create_rule(session, late, Change(SYSTEM, lambda: NOW, round_number=2), origin="reflection", id="z")
         session.add(RulePin(rule_id="b", pinned_by="ada", pinned_at=NOW))
+        session.add(an_episode("e", arm="external"))
         session.add(SavedView(id="v", page="library", owner="ada", name="Mine", query={"a": "1"}, changed_at=NOW))
     yield opened
     opened.close()
@@ -178,6 +182,9 @@ ACTS: dict[str, Callable[[Database], object]] = {
         **WHO,
     ),
     "dismiss": lambda d: curation.dismiss_conflict(d, seen=seen(d), reason="", **WHO),
+    "give_feedback": lambda d: curation.give_feedback(
+        d, episode_id="e", version=0, verdict="taken_over", reason="the agent gave up", **WHO
+    ),
     "set_loop": lambda d: curation.set_loop(d, wanted="run", **WHO),
     "step_loop": lambda d: curation.step_loop(d, rounds=3, **WHO),
     "setting": lambda d: curation.change_setting(d, name="round.tasks", value=7, settings=SETTINGS, **WHO),

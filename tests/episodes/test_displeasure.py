@@ -27,7 +27,15 @@ DISPLEASED = (
     "WHAT A TERRIBLE SERVICE",
     "Thanks for nothing, you just made it worse.",
     "I’m fed up with these questions",
+    "You cancelled the wrong booking!!",
+    "Look, I have explained this three times now.",
+    "That was not my question.",
+    "Please read my message before you answer.",
+    "Nothing you suggested works",
+    "I don't think you are even trying",
     "太让人失望了。",
+    "你这回答等于没说",
+    "请不要再让我重复一遍",
     "我都说了三遍了，订单号是 88123！",
     "你们这是什么态度？",
     "还是不行，又报错了。",
@@ -52,6 +60,7 @@ CONTENT = (
     "别生气，我再等等就好。",
     "我不是不满意，只是想换个颜色。",
     "其实也不算太差。",
+    "Nothing you need to fix, it works.",
     # quoted
     'The page says "this request is unacceptable" in red.',
     "My boss called it “a terrible idea”, can you check it?",
@@ -67,6 +76,9 @@ CONTENT = (
     "不错，就这样吧。",
     "垃圾邮件怎么过滤？",
     "这张券我还没用过。",
+    "I'm sorry, I gave you the wrong number",
+    "That doesn't work for my schedule, is there a later one?",
+    "None of those options work for me since they leave before 11.",
     # possible only, or somebody else's
     "If it is wrong, tell me.",
     "I hope you are not going to be disappointed.",
@@ -99,7 +111,7 @@ def test_what_only_looks_like_displeasure_is_not(text: str) -> None:
 def test_signs_are_told_as_they_were_written() -> None:
     assert signs_of_displeasure("This is Ridiculous, and still not working. 太差了") == [
         "Ridiculous",
-        "still not working",
+        "not working",
         "太差",
     ]
 

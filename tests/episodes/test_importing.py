@@ -13,6 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from sqlmodel import col, select
 
+from core import curation
 from core.db import Database, open_database
 from core.episodes.importing import ImportReport, import_recorded
 from core.errors import UserError
@@ -66,6 +67,26 @@ def test_importing_twice_adds_nothing(database: Database) -> None:
     again = run(database, airline_file())
     assert (again.added, again.already_there, again.tasks, again.problems) == (0, 105, 35, [])
     assert [row.model_dump() for row in episodes(database)] == before
+
+
+def test_an_episode_that_a_person_put_right_is_still_the_one_in_the_file(database: Database, tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "desk.jsonl", line(reward=1.0))
+    run(database, path)
+    (episode,) = episodes(database)
+    curation.give_feedback(
+        database,
+        episode_id=episode.id,
+        version=0,
+        verdict="failure",
+        reason="it came back",
+        actor="ada",
+        clock=lambda: NOW,
+    )
+    again = run(database, path)
+    assert (again.added, again.already_there, again.problems) == (0, 1, [])
+    assert episodes(database)[0].reward == -1.0
+    changed = run(database, write_lines(tmp_path / "desk.jsonl", line(reward=-1.0)))
+    assert [one.field for one in changed.problems] == ["id"], "the file says another thing than what was recorded"
 
 
 def test_all_that_a_line_says_is_stored(database: Database) -> None:

@@ -56,6 +56,16 @@ def test_the_newest_entry_comes_first_and_opens_to_what_it_changed(sample: Datab
     assert {"Field": "State", "Before": "Archived", "After": "Candidate"} in tables[1]
 
 
+def test_feedback_on_an_episode_shows_the_outcome_before_and_after(sample: Database, open_page: OpenPage) -> None:
+    told = {"version": 0, "verdict": "taken_over", "reason": HOSTILE, "actor": "ada", "clock": utc_now}
+    curation.give_feedback(sample, episode_id="episode_07learn000", **told)
+    at = open_page("audit")
+    assert not at.exception
+    assert entries(at)[0].endswith("Say how an episode ended · `episode_07learn000`")
+    shown = [one.value for one in at.text]
+    assert {"Grade before: pass", "Grade after: fail", "Reward after: -1.0", f"Reason: {HOSTILE}"} <= set(shown)
+
+
 def test_filters_are_in_the_address(sample: Database, open_page: OpenPage) -> None:
     acted(sample)
     at = open_page("audit", person="ada", action="archive")

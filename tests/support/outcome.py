@@ -10,11 +10,23 @@ from typing import Any
 
 from sqlmodel import Session, SQLModel, select
 
-from core.tables import Conflict, Episode, Proposal, Reflection, Refusal, Round, Rule, RuleEvent, RuleUse, Task
+from core.tables import (
+    Conflict,
+    Episode,
+    EpisodeReward,
+    Proposal,
+    Reflection,
+    Refusal,
+    Round,
+    Rule,
+    RuleEvent,
+    RuleUse,
+    Task,
+)
 
-_MOMENTS = ("created_at", "started_at", "ended_at", "last_verified_at", "resolved_at", "changed_at")
+_MOMENTS = ("created_at", "started_at", "ended_at", "last_verified_at", "resolved_at", "changed_at", "updated_at")
 _TABLES: tuple[type[SQLModel], ...] = (
-    Round, Episode, RuleUse, Rule, Reflection, Refusal, Conflict, Proposal, Task,
+    Round, Episode, EpisodeReward, RuleUse, Rule, Reflection, Refusal, Conflict, Proposal, Task,
 )  # fmt: skip
 
 
