@@ -3,6 +3,7 @@
 from sqlmodel import Session
 
 from core.episodes.digest import with_outcome
+from core.episodes.memory.store import recount
 from core.episodes.rewards import said_outcome
 from core.rules.counting import recount_episode
 from core.tables import Episode, EpisodeReward
@@ -22,6 +23,7 @@ def carry_over(session: Session, row: EpisodeReward) -> None:
         outcome = said_outcome(row.value, *recorded)
     episode.digest = with_outcome(episode.digest, outcome, recorded)
     recount_episode(session, episode, *outcome)
+    recount(session, episode.id, row.value)
 
 
 def forget(session: Session, row: EpisodeReward) -> None:

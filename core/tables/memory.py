@@ -47,6 +47,7 @@ class Memory(SQLModel, table=True):
     step_reward: float = Field(description="What the environment paid for this step, 0 if only the end is graded.")
     reward: float = Field(description="Of the whole episode: 1, 0.2 or -1.")
     value: float = Field(description="Discounted return G from this step on.")
+    gamma: float = Field(description="Discount per step behind it.")
     lesson: str = Field(default="", description="How the episode ended, in one sentence from its digest.")
     candidates: dict[str, Any] = Field(
         default_factory=dict, sa_type=JSON, description="Action -> the model's log-probability, where it gave them."
@@ -76,6 +77,8 @@ class MemoryUse(SQLModel, table=True):
     similarity: float = Field(description="Cosine of both states.")
     score: float = Field(description="By which it was chosen.")
     credited: bool = Field(default=False, description="Its Q has been updated.")
+    reward: float | None = Field(default=None, description="Of the episode, as it was credited.")
+    rate: float = Field(default=0.0, description="Share of the way that Q went to the reward.")
 
 
 class PolicySnapshot(SQLModel, table=True):

@@ -87,9 +87,9 @@ def test_without_discount_the_first_return_is_the_reward(paid: list[float], rewa
 
 
 def test_q_after_two_successes() -> None:
-    assert learned_q([1, 1], 0.3) == pytest.approx(0.51)
-    assert learned_q([1], 0.3) == pytest.approx(0.3)
-    assert learned_q([], 0.3) == 0
+    assert learned_q([(1, 0.3), (1, 0.3)]) == pytest.approx(0.51)
+    assert learned_q([(1, 0.3)]) == pytest.approx(0.3)
+    assert learned_q([]) == 0
 
 
 def near(number: int, similarity: float, q: float) -> Near:
@@ -209,7 +209,7 @@ def test_uses_count_once_and_a_correction_replaces_what_they_did(database: Datab
         assert (found.q, found.q_updates) == (pytest.approx(0.51), 2)
     for _ in range(2):  # the first of both was a failure after all: 0 -> -0.3 -> 0.09
         with database.write() as session:
-            recount(session, "e1", -1.0, 0.95, 0.3)
+            recount(session, "e1", -1.0)
     with database.read() as session:
         found = session.get_one(Memory, memory)
         assert (found.q, found.q_updates) == (pytest.approx(0.09), 2)

@@ -16,7 +16,7 @@ _EXPECTED = "EXPECTED: "
 def remember(
     session: Session, episode: Episode, reward: float, names: ActionNames, settings: MemorySettings, gamma: float
 ) -> list[Memory]:
-    """Write an episode's decisions down, unless that was done before.
+    """Write an episode's decisions down; if that was done before, give them the reward it has now.
 
     Args:
         session: of a write.
@@ -32,6 +32,7 @@ def remember(
     if episode.split != "train":
         raise ValueError(f"episode {episode.id} is of a held-out task and must not reach memory")
     if session.exec(select(Memory.id).where(Memory.episode_id == episode.id).limit(1)).first() is not None:
+        recount(session, episode.id, reward)
         return []
     found = decisions(episode.messages, names)
     values = returns([one.step_reward for one in found], reward, gamma) if found else []
@@ -54,6 +55,7 @@ def remember(
             step_reward=one.step_reward,
             reward=reward,
             value=value,
+            gamma=gamma,
             lesson=lesson,
             candidates=dict(one.candidates),
             probability=one.probability,
@@ -66,7 +68,7 @@ def remember(
     return memories
 
 
-def recount(session: Session, episode_id: str, reward: float, gamma: float, q_rate: float) -> int:
+def recount(session: Session, episode_id: str, reward: float) -> int:
     """Give an episode another reward: the returns of its decisions, and the Q of what it was shown, follow.
 
     Q is computed anew from all uses in their order, so that a correction counts once however often it is repeated.
@@ -75,35 +77,38 @@ def recount(session: Session, episode_id: str, reward: float, gamma: float, q_ra
         session: of a write.
         episode_id: whose reward changed.
         reward: from now on: 1, 0.2 or -1.
-        gamma: discount of later rewards, per step.
-        q_rate: share of the way that Q moves to a reward.
 
     Returns:
         How many memories have changed.
     """
     own = session.exec(select(Memory).where(Memory.episode_id == episode_id).order_by(col(Memory.step))).all()
-    values = returns([one.step_reward for one in own], reward, gamma) if own else []
-    for memory, value in zip(own, values, strict=True):
-        memory.reward, memory.value = reward, value
-    session.flush()
-    shown = select(MemoryUse.memory_id).where(MemoryUse.episode_id == episode_id, col(MemoryUse.credited).is_(True))
-    told = list(session.exec(select(Memory).where(col(Memory.id).in_(shown))).all())
-    for memory in told:
-        rewards = _rewards_of_uses(session, memory, {episode_id: reward})
-        memory.q, memory.q_updates = learned_q(rewards, q_rate), len(rewards)
-    changed = {memory.id: memory for memory in (*own, *told)}
+    credited = select(MemoryUse).where(MemoryUse.episode_id == episode_id, col(MemoryUse.credited).is_(True))
+    uses = [use for use in session.exec(credited).all() if use.reward != reward]
+    changed = [memory for memory in own if memory.reward != reward]
     if changed:
-        tick = next_tick(session, next(iter(changed.values())).environment)
-        for memory in changed.values():
+        values = returns([one.step_reward for one in own], reward, own[0].gamma)
+        for memory, value in zip(own, values, strict=True):
+            memory.reward, memory.value = reward, value
+    for use in uses:
+        use.reward = reward
+        session.add(use)
+    session.flush()
+    for use in uses:
+        told = session.get_one(Memory, use.memory_id)
+        told.q = learned_q(_credited(session, told))
+        changed.append(told)
+    if changed:
+        tick = next_tick(session, changed[0].environment)
+        for memory in changed:
             memory.touched = tick
             session.add(memory)
-    return len(changed)
+    return len({memory.id for memory in changed})
 
 
-def learned_q(rewards: Iterable[float], rate: float) -> float:
-    """Return Q after these rewards, starting at 0: Q <- Q + rate (r - Q) (MemRL, arXiv 2601.03192)."""
+def learned_q(uses: Iterable[tuple[float, float]]) -> float:
+    """Return Q after these (reward, rate), starting at 0: Q <- Q + rate (r - Q) (MemRL, arXiv 2601.03192)."""
     q = 0.0
-    for reward in rewards:
+    for reward, rate in uses:
         q += rate * (reward - q)
     return q
 
@@ -129,21 +134,17 @@ def credit_uses(session: Session, episode: Episode, reward: float, rate: float) 
         memory.q += rate * (reward - memory.q)
         memory.q_updates += 1
         memory.touched = tick
-        use.credited = True
+        use.credited, use.reward, use.rate = True, reward, rate
         session.add_all([memory, use])
     return len(uses)
 
 
-def _rewards_of_uses(session: Session, memory: Memory, corrected: dict[str, float]) -> list[float]:
-    """Return the rewards of the episodes that were shown a memory, in the order in which they were credited."""
-    rewards = (
-        select(MemoryUse.episode_id, func.max(Memory.reward))
-        .join(Memory, col(Memory.episode_id) == col(MemoryUse.episode_id))
-        .where(MemoryUse.memory_id == memory.id, col(MemoryUse.credited).is_(True))
-        .group_by(col(MemoryUse.id), col(MemoryUse.episode_id))
-        .order_by(col(MemoryUse.id))
+def _credited(session: Session, memory: Memory) -> list[tuple[float, float]]:
+    """Return (reward, rate) of the uses of a memory, in the order in which they were credited."""
+    query = select(MemoryUse.reward, MemoryUse.rate).where(
+        MemoryUse.memory_id == memory.id, col(MemoryUse.credited).is_(True)
     )
-    return [corrected.get(episode, reward) for episode, reward in session.exec(rewards)]
+    return [(float(reward or 0.0), rate) for reward, rate in session.exec(query.order_by(col(MemoryUse.id)))]
 
 
 def _lesson(episode: Episode, found: Sequence[Decision]) -> str:

@@ -30,6 +30,7 @@ def upgrade() -> None:
         sa.Column("step_reward", sa.Float(), nullable=False),
         sa.Column("reward", sa.Float(), nullable=False),
         sa.Column("value", sa.Float(), nullable=False),
+        sa.Column("gamma", sa.Float(), nullable=False),
         sa.Column("lesson", sa.String(), nullable=False),
         sa.Column("candidates", sa.JSON(), nullable=False),
         sa.Column("probability", sa.Float(), nullable=True),
@@ -56,6 +57,8 @@ def upgrade() -> None:
         sa.Column("similarity", sa.Float(), nullable=False),
         sa.Column("score", sa.Float(), nullable=False),
         sa.Column("credited", sa.Boolean(), nullable=False),
+        sa.Column("reward", sa.Float(), nullable=True),
+        sa.Column("rate", sa.Float(), nullable=False),
         sa.UniqueConstraint("episode_id", "memory_id"),
     )
     op.create_index("ix_memory_use_memory", "memory_use", ["memory_id"])
