@@ -25,6 +25,7 @@ _JUDGED_BY = {
     JudgedBy.FAILED: mark("Asked in vain: the call failed"),
     JudgedBy.PERSON: mark("Not asked: a person said how it ended first"),
 }
+_DISPLEASED = ":material/sentiment_dissatisfied:"
 _VERDICTS = {
     "success": mark("A success"),
     "partial": mark("A partial success"),
@@ -61,7 +62,7 @@ def _signals(t: Translator, found: Signals, *, said: bool) -> None:
             st.caption(plain(found.judge_reason))
     if found.displeasure:
         words = t("Signs of displeasure in the user's words: {words}", words=plain(", ".join(found.displeasure)))
-        st.caption(f":material/sentiment_dissatisfied: {words}")
+        st.caption(f"{_DISPLEASED} {words}")
 
 
 def _signal(t: Translator, name: str, value: str, told: str) -> None:
