@@ -8,12 +8,24 @@ from sqlalchemy.orm import Mapper
 from sqlmodel import Session, SQLModel
 
 from core.rules.library import CONTENT_FIELDS
-from core.tables import AuditEntry, AuditHead, AuditObject, Claim, Episode, ReviewDraft, Rule, RuleEvent, RuleUse
+from core.tables import (
+    AuditEntry,
+    AuditHead,
+    AuditObject,
+    Claim,
+    Episode,
+    Memory,
+    MemoryUse,
+    ReviewDraft,
+    Rule,
+    RuleEvent,
+    RuleUse,
+)
 
 _TRAILS = (AuditEntry, AuditHead, AuditObject, RuleEvent, Claim, ReviewDraft)
 """Append-only or about it, or somebody's own working state: nothing of these is ever taken back."""
 
-_COUNTED = (Episode, RuleUse)
+_COUNTED = (Episode, RuleUse, Memory, MemoryUse)
 """Follow from an episode's reward, which is taken back in their place (see ``core.curation.corrections``)."""
 
 _RULE_COLUMNS = (*CONTENT_FIELDS, "version")
