@@ -19,14 +19,21 @@ from core.control import current_settings
 from core.curation.conflicts import SeenConflict, keep_rule
 from core.curation.rewind import preview_rewind, rewind_to_round
 from core.db import Database, open_database
+from core.episodes.agent import Trace
 from core.learning import rollouts
 from core.learning.position_check import best_in_the_middle
 from core.learning.sampling import Sample, sample_tasks
 from core.learning.service import run_rounds
 from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
+from core.learning.step_rules import StepRules
+from core.learning.transitions import prune
+from core.rules.library import Change, move_rule, rules_in
+from core.rules.lifecycle import IN_USE, Cause, State
 from core.rules.prompt import Prompt, assemble
 from core.rules.retrieval import Hit
-from core.settings import RetrievalSettings, RoundSettings, Settings, load_settings
+from core.rules.utility import Scorer
+from core.rules.wording import rule_text
+from core.settings import LifecycleSettings, RetrievalSettings, RoundSettings, Settings, load_settings
 from core.tables import Task
 from core.views.conflicts import conflict_item, conflict_queue
 from core.views.diagnostics.panel import domains, troubles
@@ -207,14 +214,25 @@ def _only_types(*kinds: str) -> Callable[[Session, str, RoundSettings, int], Sam
 
 
 @contextmanager
-def _narrow_and_ungated(_loop: Loop) -> Iterator[None]:
-    narrow = _only_types("draught")
-    with patch("core.learning.round.sample_tasks", narrow), patch("core.learning.gate.commits", lambda *_: True):
+def _narrow_and_forgetful(_loop: Loop) -> Iterator[None]:
+    """Train on draughts alone, let the rules for bells go, and let the gate approve of it."""
+
+    def forget(session: Session, domain: str, scorer: Scorer, settings: LifecycleSettings, change: Change) -> None:
+        prune(session, domain, scorer, settings, change)
+        for rule in rules_in(session, domain, IN_USE):
+            if "bell" in rule.condition and "wind" not in rule.condition:
+                move_rule(session, rule, State.ARCHIVED, Cause.PRUNED, change.because("Not trained on any more"))
+
+    with (
+        patch("core.learning.round.sample_tasks", _only_types("draught")),
+        patch("core.learning.round.prune", forget),
+        _ungated(_loop),
+    ):
         yield
 
 
 def _rewind(loop: Loop, trouble: Trouble) -> None:
-    """The advice: look in Library at what came in since the peak; here all of it goes."""
+    """Take the library to where it was at the peak, as Library offers."""
     (domain, *_), peak = _domains(loop), int(trouble.values["peak"])
     seen = preview_rewind(loop.database, domain=domain, round_number=peak, clock=utc_now)
     if seen.rules:
@@ -241,14 +259,13 @@ def _slogans(_loop: Loop) -> AbstractContextManager[Any]:
     return patch("core.llm.simulated.reflecting._SLOGAN_RATE", 0.9)
 
 
-@contextmanager
-def _again_at_every_step(_loop: Loop) -> Iterator[None]:
-    """Every step says again what was said before, without end."""
-    with (
-        patch("core.learning.step_rules.StepRules._is_new", lambda *_: True),
-        patch("core.learning.step_rules.rule_budget", lambda *_: 1_000_000),
-    ):
-        yield
+def _again_at_every_step(_loop: Loop) -> AbstractContextManager[Any]:
+    """Every step says all rules again, once for each message there is."""
+
+    def everything(self: StepRules, trace: Trace) -> str:
+        return "\n".join([rule_text(rule) for rule in self._library.rules] * len(trace.messages))
+
+    return patch.object(StepRules, "__call__", everything)
 
 
 def _ungated(_loop: Loop) -> AbstractContextManager[Any]:
@@ -263,6 +280,20 @@ def _library_comes_and_goes(loop: Loop) -> AbstractContextManager[Any]:
         return self.of([], []) if loop.rounds % 2 else complete(self, session, domain)
 
     return patch.object(SnapshotMaker, "current", current)
+
+
+def _two_minds(loop: Loop) -> AbstractContextManager[Any]:
+    actions = ("call open_blue_door at once and nothing else", "never call open_blue_door at all, call open_red_door")
+    for place, action in enumerate(actions):
+        content = {
+            "name": f"Bell {place}",
+            "condition": "a church bell rings behind the wall",
+            "action": action,
+            "domain": "cues",
+            "confidence": 0.9,
+        }
+        curation.create(loop.database, content=content, settings=loop.start, actor="ada", clock=utc_now)
+    return nullcontext()
 
 
 def _keep_one(loop: Loop, _trouble: Trouble) -> None:
@@ -291,12 +322,11 @@ _MANY_MIX_UPS = {"mix_up_rate": 0.6}
 
 ILLS: Mapping[Kind, Ill] = {
     Kind.OVER_FITTING: Ill(
-        "one type of two is trained on, the library holds 2 rules, and the gate lets everything pass",
+        "one type of two is trained on, rules for the other are forgotten, and the gate lets everything pass",
         CUES,
         {"gate": {"tasks": 36}},
         healthy=3,
-        changes={"lifecycle.capacity": 2},
-        fault=_narrow_and_ungated,
+        fault=_narrow_and_forgetful,
         by_hand=_rewind,
     ),
     Kind.PROMPT_LIMIT: Ill("120 tokens for the rules of a prompt", changes={"retrieval.max_tokens": 120}, healthy=3),
@@ -310,18 +340,23 @@ ILLS: Mapping[Kind, Ill] = {
     ),
     Kind.EMPTY_TALK: Ill("nine of ten lessons are slogans, until another model reflects", fault=_slogans),
     Kind.OVER_PLAN: Ill(
-        "rules are injected again at every step, without end",
-        healthy=3,
-        changes={"retrieval.per_step": True, "retrieval.step_rules": 12},
+        "all rules are injected again at every step, over and over",
+        groups={"round": {"tasks": 10}},
+        changes={"retrieval.per_step": True},
         fault=_again_at_every_step,
         stays=True,
     ),
     Kind.FAILING_TYPE: Ill(
         "one rule a prompt, chosen by utility alone",
+        groups={"round": {"tasks": 24}},
         changes={"retrieval.top_k": 1, "retrieval.semantic_weight": 0.0},
     ),
     Kind.RULES_FIGHT: Ill(
-        "six of ten lessons are the wrong way round", CUES, {"simulation": _MANY_MIX_UPS}, healthy=0, by_hand=_keep_one
+        "two people write the opposite about the same cue",
+        CUES,
+        healthy=0,
+        fault=_two_minds,
+        by_hand=_keep_one,
     ),
     Kind.BLOAT: Ill(
         "no rule is ever eliminated, the gate lets everything pass, and six of ten lessons are the wrong way round",
