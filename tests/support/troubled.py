@@ -4,9 +4,9 @@ A trouble is brought about by settings, changed as a person would, and where no 
 is put into the loop. Its remedy is what the page Diagnostics offers, applied through ``core.curation``.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,20 +20,17 @@ from core.curation.conflicts import SeenConflict, keep_rule
 from core.curation.rewind import preview_rewind, rewind_to_round
 from core.db import Database, open_database
 from core.episodes.agent import Trace
-from core.learning import rollouts
-from core.learning.position_check import best_in_the_middle
 from core.learning.sampling import Sample, sample_tasks
 from core.learning.service import run_rounds
 from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
 from core.learning.step_rules import StepRules
 from core.learning.transitions import prune
+from core.llm.simulated.reading import ReadRule, read_rules
 from core.rules.library import Change, move_rule, rules_in
 from core.rules.lifecycle import IN_USE, Cause, State
-from core.rules.prompt import Prompt, assemble
-from core.rules.retrieval import Hit
 from core.rules.utility import Scorer
 from core.rules.wording import rule_text
-from core.settings import LifecycleSettings, RetrievalSettings, RoundSettings, Settings, load_settings
+from core.settings import LifecycleSettings, RoundSettings, Settings, load_settings
 from core.tables import Task
 from core.views.conflicts import conflict_item, conflict_queue
 from core.views.diagnostics.panel import domains, troubles
@@ -246,13 +243,13 @@ def _domains(loop: Loop) -> list[str]:
         return domains(session)
 
 
-def _best_in_the_middle(_loop: Loop) -> AbstractContextManager[Any]:
-    """As the position check has it: the best rules in the middle, as long as they are said once."""
+def _all_in_the_middle(_loop: Loop) -> AbstractContextManager[Any]:
+    """As if a long text stood before the rules and another behind them."""
 
-    def middling(stable: str, hits: Sequence[Hit], settings: RetrievalSettings) -> Prompt:
-        return assemble(stable, hits if settings.doubled else best_in_the_middle(hits, 3), settings)
+    def middling(system: str, identifiers: tuple[str, ...]) -> tuple[ReadRule, ...]:
+        return tuple(replace(rule, at_end=False) for rule in read_rules(system, identifiers))
 
-    return patch.object(rollouts, "assemble", middling)
+    return patch("core.llm.simulated.acting.read_rules", middling)
 
 
 def _slogans(_loop: Loop) -> AbstractContextManager[Any]:
@@ -331,12 +328,11 @@ ILLS: Mapping[Kind, Ill] = {
     ),
     Kind.PROMPT_LIMIT: Ill("120 tokens for the rules of a prompt", changes={"retrieval.max_tokens": 120}, healthy=3),
     Kind.IGNORED_RULES: Ill(
-        "the best rules stand in the middle of the prompt, once, and the model reads 1 in 10 there",
-        groups={"simulation": {"follow_middle": 0.1}},
+        "all rules stand in the middle of the prompt, and the model follows 1 in 20 there",
+        groups={"simulation": {"follow_middle": 0.05}},
         healthy=3,
         changes={"retrieval.doubled": 0},
-        fault=_best_in_the_middle,
-        stays=True,
+        fault=_all_in_the_middle,
     ),
     Kind.EMPTY_TALK: Ill("nine of ten lessons are slogans, until another model reflects", fault=_slogans),
     Kind.OVER_PLAN: Ill(
