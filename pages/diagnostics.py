@@ -20,8 +20,8 @@ from pages.widgets import perform, plain, rule_link, show_notice
 _UNDO = "diagnostics_undo"
 _PLACES = {
     "review": ("review.py", ":material/fact_check:"),
+    "conflicts": ("conflicts.py", ":material/compare_arrows:"),
     "library": ("library.py", ":material/library_books:"),
-    "loop": ("loop.py", ":material/autorenew:"),
 }
 
 
@@ -59,7 +59,7 @@ def _remedy(app: Context, t: Translator, key: str, trouble: Trouble) -> None:
             _changes(app, t, key, trouble)
         if remedy.page in _PLACES:
             script, icon = _PLACES[remedy.page]
-            names = {"review": t("Open Review"), "library": t("Open Library"), "loop": t("Open Loop")}
+            names = {"review": t("Open Review"), "conflicts": t("Open Conflicts"), "library": t("Open Library")}
             st.page_link(script, label=names[remedy.page], icon=icon, query_params={"lang": t.language})
 
 

@@ -26,7 +26,7 @@ from core.learning.snapshot import LibrarySnapshot, SnapshotMaker
 from core.learning.step_rules import StepRules
 from core.learning.transitions import prune
 from core.llm.simulated.reading import ReadRule, read_rules
-from core.rules.library import Change, move_rule, rules_in
+from core.rules.library import Change, edit_rule, move_rule, rules_in
 from core.rules.lifecycle import IN_USE, Cause, State
 from core.rules.utility import Scorer
 from core.rules.wording import rule_text
@@ -211,19 +211,21 @@ def _only_types(*kinds: str) -> Callable[[Session, str, RoundSettings, int], Sam
 
 
 @contextmanager
-def _narrow_and_forgetful(_loop: Loop) -> Iterator[None]:
-    """Train on draughts alone, let the rules for bells go, and let the gate approve of it."""
+def _narrow_and_careless(_loop: Loop) -> Iterator[None]:
+    """Train on draughts alone; let the rules for bells go, and take for the cue what all trained tasks share."""
 
-    def forget(session: Session, domain: str, scorer: Scorer, settings: LifecycleSettings, change: Change) -> None:
+    def widen(session: Session, domain: str, scorer: Scorer, settings: LifecycleSettings, change: Change) -> None:
         prune(session, domain, scorer, settings, change)
         for rule in rules_in(session, domain, IN_USE):
-            if "bell" in rule.condition and "wind" not in rule.condition:
+            if "open_blue_door" in rule.action:
                 move_rule(session, rule, State.ARCHIVED, Cause.PRUNED, change.because("Not trained on any more"))
+            else:
+                edit_rule(session, rule, {"condition": "you are to leave hall"}, change)
 
     with (
         patch("core.learning.round.sample_tasks", _only_types("draught")),
-        patch("core.learning.round.prune", forget),
-        _ungated(_loop),
+        patch("core.learning.round.prune", widen),
+        patch("core.learning.gate.commits", lambda *_: True),
     ):
         yield
 
@@ -265,8 +267,18 @@ def _again_at_every_step(_loop: Loop) -> AbstractContextManager[Any]:
     return patch.object(StepRules, "__call__", everything)
 
 
-def _ungated(_loop: Loop) -> AbstractContextManager[Any]:
-    return patch("core.learning.gate.commits", lambda *_: True)
+def _wordy_handbook(loop: Loop) -> AbstractContextManager[Any]:
+    """Somebody writes forty rules about what never happens."""
+    for number in range(40):
+        content = {
+            "name": f"Alarm {number}",
+            "condition": f"alarm {number} sounds in a wing of the building where nobody lives",
+            "action": "call open_red_door and wait for the porter there",
+            "domain": "cues",
+            "confidence": 0.9,
+        }
+        curation.create(loop.database, content=content, settings=loop.start, actor="ada", clock=utc_now)
+    return nullcontext()
 
 
 def _library_comes_and_goes(loop: Loop) -> AbstractContextManager[Any]:
@@ -315,15 +327,13 @@ _NO_ELIMINATION: dict[str, Any] = {
     "lifecycle.unretrieved_rounds": 100_000,
     "lifecycle.probation_rounds": 100_000,
 }
-_MANY_MIX_UPS = {"mix_up_rate": 0.6}
-
 ILLS: Mapping[Kind, Ill] = {
     Kind.OVER_FITTING: Ill(
-        "one type of two is trained on, rules for the other are forgotten, and the gate lets everything pass",
+        "one type of two is trained on, what its tasks share is taken for the cue, and the gate lets everything pass",
         CUES,
         {"gate": {"tasks": 36}},
         healthy=3,
-        fault=_narrow_and_forgetful,
+        fault=_narrow_and_careless,
         by_hand=_rewind,
     ),
     Kind.PROMPT_LIMIT: Ill("120 tokens for the rules of a prompt", changes={"retrieval.max_tokens": 120}, healthy=3),
@@ -348,17 +358,19 @@ ILLS: Mapping[Kind, Ill] = {
         changes={"retrieval.top_k": 1, "retrieval.semantic_weight": 0.0},
     ),
     Kind.RULES_FIGHT: Ill(
-        "two people write the opposite about the same cue",
+        "two people write the opposite about the same cue, and no rule is ever eliminated",
         CUES,
         healthy=0,
+        changes=_NO_ELIMINATION,
         fault=_two_minds,
         by_hand=_keep_one,
     ),
     Kind.BLOAT: Ill(
-        "no rule is ever eliminated, the gate lets everything pass, and six of ten lessons are the wrong way round",
-        groups={"simulation": _MANY_MIX_UPS, "round": {"reflection_batch": 4}},
+        "forty useless rules are written, and no rule is ever eliminated",
+        CUES,
+        {"retrieval": {"top_k": 2}},
         changes=_NO_ELIMINATION,
-        fault=_ungated,
+        fault=_wordy_handbook,
     ),
     Kind.CONFLICT_VARIANCE: Ill(
         "every second round begins without the library", CUES, healthy=2, fault=_library_comes_and_goes
