@@ -23,7 +23,7 @@ _GAP = 0.05
 _STEPS = 24
 _ACROSS = {"type": 0.0, "rule": 0.36, "finding": 1.0}
 """Where columns stand: names take a third of the drawing and stay in it at the width of a phone."""
-_LINE, _LINES = {"type": 16, "rule": 20, "finding": 13}, 2
+_LINE, _LINES = {"type": 16, "rule": 21, "finding": 13}, 2
 _SIZE_PX = 11
 _REACH_PX = 150
 """How far from where a name begins a click still means it: the length of the longest."""
