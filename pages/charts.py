@@ -75,6 +75,8 @@ def _figure(traces: Sequence[go.Scatter], x_axis: Mapping[str, Any], y_axis: Map
     return go.Figure(traces, layout)
 
 
+_MANY = 60
+"""Points beyond which a line's own marks would cover it."""
 _LOOKS = {
     "library": ("27, 154, 170", "solid", "circle"),
     "empty": ("224, 122, 31", "dash", "square"),
@@ -145,6 +147,7 @@ def _band(one: Series) -> go.Scatter:
 
 def _line(one: Series) -> go.Scatter:
     color, dash, symbol = _LOOKS[one.look]
+    many = len(one.points) > _MANY
     alone = one.points[0] if one.banded and len(one.points) == 1 else None  # one point has no band, but a bar
     bar = alone and {"array": [alone.high - alone.value], "arrayminus": [alone.value - alone.low]}
     return go.Scatter(
@@ -153,7 +156,7 @@ def _line(one: Series) -> go.Scatter:
         error_y=bar,
         name=one.name,
         mode="lines+markers",
-        line={"color": f"rgb({color})", "width": 2, "dash": dash},
-        marker={"symbol": symbol, "size": 7},
+        line={"color": f"rgb({color})", "width": 1 if many else 2, "dash": dash},
+        marker={"symbol": symbol, "size": 4 if many else 7},
         hovertemplate="%{y:.2f}",
     )

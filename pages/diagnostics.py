@@ -20,8 +20,8 @@ from pages.widgets import perform, plain, rule_link, show_notice
 _UNDO = "diagnostics_undo"
 _PLACES = {
     "review": ("review.py", ":material/fact_check:"),
+    "conflicts": ("conflicts.py", ":material/compare_arrows:"),
     "library": ("library.py", ":material/library_books:"),
-    "loop": ("loop.py", ":material/autorenew:"),
 }
 
 
@@ -59,7 +59,7 @@ def _remedy(app: Context, t: Translator, key: str, trouble: Trouble) -> None:
             _changes(app, t, key, trouble)
         if remedy.page in _PLACES:
             script, icon = _PLACES[remedy.page]
-            names = {"review": t("Open Review"), "library": t("Open Library"), "loop": t("Open Loop")}
+            names = {"review": t("Open Review"), "conflicts": t("Open Conflicts"), "library": t("Open Library")}
             st.page_link(script, label=names[remedy.page], icon=icon, query_params={"lang": t.language})
 
 
@@ -109,6 +109,20 @@ def _take_back(app: Context, before: dict[str, Any]) -> None:
     del st.session_state[_UNDO]
 
 
+def _nothing_found(t: Translator, rounds: int) -> None:
+    if rounds < LOOK_BACK:
+        st.info(
+            t(
+                "Nothing shows so far (finished rounds: {rounds}). Most of the ten troubles take {n} rounds to show.",
+                rounds=t.number(rounds),
+                n=t.number(LOOK_BACK),
+            ),
+            icon=":material/hourglass_empty:",
+        )
+    else:
+        st.success(t("None of the ten troubles shows in the last rounds."), icon=":material/check_circle:")
+
+
 def _healthy(t: Translator, found: list[Trouble]) -> None:
     quiet = [kind for kind in DETECTORS if kind not in {trouble.kind for trouble in found}]
     with st.expander(t("Looked for and not found ({n})", n=t.number(len(quiet))), icon=":material/check_circle:"):
@@ -116,7 +130,7 @@ def _healthy(t: Translator, found: list[Trouble]) -> None:
             st.caption(label(t, TROUBLES, kind))
 
 
-def _hits(app: Context, t: Translator, domain: str) -> None:
+def _hits(app: Context, t: Translator, domain: str, rounds: list[int]) -> None:
     st.subheader(t("Hit list"), anchor=False)
     st.caption(t("Which rules the prompts of a task type found in the last rounds. Was the right one among them?"))
     with app.database.read() as session:
@@ -125,14 +139,13 @@ def _hits(app: Context, t: Translator, domain: str) -> None:
         return
     kind = st.selectbox(t("Task type"), kinds, key="diagnostics_type", bind="query-params")
     with app.database.read() as session:
-        rounds = look(session, app.settings, domain).newest(LOOK_BACK)
         found = hit_list(session, domain, kind, rounds)
     st.caption(
         t("{prompts} training prompts in rounds {rounds}", prompts=t.number(found.prompts), rounds=_numbers(t, rounds))
     )
     if found.hits:
         st.table(_hit_rows(t, found), hide_index=True)
-    else:
+    elif found.prompts:
         st.info(t("None of these prompts found a rule."))
 
 
@@ -182,13 +195,14 @@ def main() -> None:
     domain = st.selectbox(t("Domain"), known, key="diagnostics_domain", bind="query-params")
     with app.database.read() as session:
         found = troubles(session, settings_now(app), domain)
+        rounds = look(session, app.settings, domain).newest(LOOK_BACK)
     if not found:
-        st.success(t("None of the ten troubles shows in the last rounds."), icon=":material/check_circle:")
+        _nothing_found(t, len(rounds))
     for place, trouble in enumerate(found):
         _trouble(app, t, place, trouble)
     _undo(app, t)
     _healthy(t, found)
-    _hits(app, t, domain)
+    _hits(app, t, domain, rounds)
     _position_check(t)
 
 

@@ -5,6 +5,10 @@ import streamlit as st
 from core.i18n import Translator
 from core.views.budget import Budget, Limit, LimitState
 
+_CENT = 0.01
+_LONG = 3650
+"""Days beyond which nobody plans."""
+
 
 def limit_alert(t: Translator, budget: Budget) -> None:
     """Warn at the soft limit, and say at the hard one that no call is made; silent below."""
@@ -51,11 +55,13 @@ def forecast_line(t: Translator, budget: Budget) -> str:
         return t("Nothing was paid yet, so there is no forecast: the stand-in model costs nothing.")
     line = t(
         "{usd} a day on average over the last {days} days.",
-        usd=t.money(forecast.per_day),
+        usd=t.money(forecast.per_day, 2 if forecast.per_day >= _CENT else 4),
         days=t.number(forecast.days, 1),
     )
     if forecast.days_left is None:
         return line
+    if forecast.days_left > _LONG:
+        return line + " " + t("If it goes on so, the total limit is not reached within ten years.")
     return (
         line + " " + t("If it goes on so, the total limit is reached in {n} days.", n=t.number(forecast.days_left, 1))
     )

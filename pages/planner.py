@@ -65,7 +65,8 @@ def _input(t: Translator, column: Any, name: str) -> Any:
 
 def _table(t: Translator, title: str, found: Plan) -> None:
     with st.container(border=True, height="stretch"):
-        st.metric(title, t.money(found.total_usd))
+        st.caption(title)  # a metric's own label is cut off on a narrow screen
+        st.metric(title, t.money(found.total_usd), label_visibility="collapsed")
         rows = [
             {
                 t("Line"): _name(t, line.name),

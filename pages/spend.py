@@ -33,7 +33,7 @@ def _limits(app: Context, t: Translator) -> None:
         limit_card(t, t("Paid in total"), found.total)
     st.caption(forecast_line(t, found))
     st.page_link(
-        "loop.py", label=t("Change the limits on the page Loop, Settings, Budget"), icon=":material/tune:",
+        "loop.py", label=t("Change the limits (Loop, Settings)"), icon=":material/tune:",
         query_params={"lang": t.language},
     )  # fmt: skip
 
@@ -74,7 +74,7 @@ def _by(t: Translator, key: str, title: str, usages: Mapping[str, Usage]) -> Non
     )
     figure.update_layout(height=240, margin={"l": 8, "r": 8, "t": 8, "b": 8})
     figure.update_xaxes(type="category")
-    figure.update_yaxes(title={"text": t("USD")}, rangemode="tozero")
+    figure.update_yaxes(title={"text": t("USD")}, rangemode="tozero", exponentformat="none")
     st.plotly_chart(
         figure,
         key=f"spend_{key}",

@@ -11,7 +11,6 @@ from core.statistics import Interval, wilson
 from core.tables import Rule, RuleTally, TypeTally
 from core.tables.tallies import SCORE_UNIT
 
-ROUNDS = 3
 _ROWS = 50
 
 

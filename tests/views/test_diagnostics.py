@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
+from sqlmodel import col, select
 
 from core import curation
 from core.control import current_settings
 from core.db import Database, open_database
 from core.errors import UserError
 from core.settings import Settings, load_settings
+from core.tables import Episode, LedgerEntry, Rule
 from core.views.diagnostics.panel import DETECTORS, domains, preview, troubles
 from core.views.diagnostics.trouble import Kind, Remedy, Trouble
 from tests.support.loop_rows import DOMAIN, ILLS, World
@@ -121,3 +123,32 @@ def test_a_preview_names_what_changes_and_refuses_what_does_not_fit() -> None:
     assert (change.name, change.before, change.after) == ("retrieval.top_k", 12, 4)
     with pytest.raises(UserError):
         preview(SETTINGS, Remedy("", changes={"round.share_history": 0.9}))
+
+
+def test_rules_do_not_fight_once_one_is_archived(database: Database) -> None:
+    """Then the queue of conflicts has nothing to decide, so the advice to decide would lead nowhere."""
+    world = World(database, SETTINGS, ills={"rules_fight"})
+    world.run(4)
+    assert "rules_fight" in kinds(database)
+    with database.write() as session:
+        loser = session.get_one(Rule, "feud_b")
+        loser.state = "archived"
+        session.add(loser)
+    assert "rules_fight" not in kinds(database)
+
+
+def test_fewer_evaluations_do_not_make_digests_dear(database: Database) -> None:
+    """Evaluations whose outcome is known are not run again; what one digest costs has not changed for that."""
+    world = World(database, SETTINGS)
+    world.run(3)
+    world.run(2)
+    late = Episode.split == "held_out", col(Episode.round_number) > 3
+    digests = LedgerEntry.purpose == "digest", col(LedgerEntry.round_number) > 3
+    with database.write() as session:
+        for episode in session.exec(select(Episode).where(*late)):
+            episode.reused_from = episode.id.replace(f"ep_{episode.round_number}", "ep_1")
+            session.add(episode)
+        for entry in session.exec(select(LedgerEntry).where(*digests)):
+            entry.cost_usd = 0.0125
+            session.add(entry)
+    assert "over_plan" not in kinds(database)

@@ -15,7 +15,6 @@ from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
 from core.views.diagnostics.window import Window
 
 PURPOSES = ("act", "digest", "reflect", "judge")
-_BY_EPISODE = ("act", "digest")
 
 _PLANNED = mark("In each of the last rounds more was spent on this than planned.")
 _GROWN = mark(
@@ -25,7 +24,7 @@ _GROWN = mark(
 _STEPS = mark("Look for rules once per task instead of at every step: each step adds to every later call of its task.")
 _ADVICES = {
     "act": mark("Let the rules take half as much room in a prompt: it is paid for at every call."),
-    "digest": mark("Roll out fewer tasks a round; every one of their episodes is condensed."),
+    "digest": mark("Roll out fewer tasks a round: fewer of their episodes are condensed then."),
     "reflect": mark("Contrast more episodes in one reflection, so that there are fewer of them."),
     "judge": mark("Let the model judge half as many pairs a round; what can be checked by rule costs nothing."),
 }
@@ -61,11 +60,8 @@ def _of(window: Window, purpose: str, newest: Sequence[int]) -> list[Trouble]:
 def _grown(window: Window, purpose: str, newest: Sequence[int]) -> list[Trouble]:
     first = [number for number in _first_rounds(window, purpose) if number not in newest]
     costs = _costs(window, purpose, [*first, *newest])
-    units = (
-        _episodes(window, list(costs))
-        if purpose in ("act", "digest")
-        else {n: calls for n, (_, calls) in costs.items()}
-    )
+    # Only acting grows with the episodes: evaluations are not condensed, nor are training episodes past the most.
+    units = _episodes(window, list(costs)) if purpose == "act" else {n: calls for n, (_, calls) in costs.items()}
     each = {n: cost / units[n] for n, (cost, _) in costs.items() if units.get(n) and cost}
     if len(first) < _ROUNDS or not {*first, *newest} <= each.keys():
         return []
@@ -73,7 +69,7 @@ def _grown(window: Window, purpose: str, newest: Sequence[int]) -> list[Trouble]
     now = [each[number] for number in newest]
     if min(now) <= _TIMES * at_first:
         return []
-    template = _UNIT if purpose in _BY_EPISODE else _CALL
+    template = _UNIT if purpose == "act" else _CALL
     facts = tuple(
         Fact(template, Interval(cost, None, None, int(units[n])), "usd", {"round": n}, n) for n, cost in each.items()
     )

@@ -6,7 +6,8 @@ from sqlalchemy import func, select
 from sqlmodel import col
 
 from core.i18n import mark
-from core.tables import Conflict, Rule, RuleTally
+from core.rules.conflict_records import live_conflicts
+from core.tables import Rule, RuleTally
 from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
 from core.views.diagnostics.window import Passes, Window
 
@@ -14,23 +15,24 @@ _EXPLANATION = mark(
     "Two rules that contradict each other take turns in the prompts of the same type of task: what the agent is told "
     "hangs on which of them fits a little better."
 )
-_ADVICE = mark("Decide in Review which of the two is to be kept, or that they do not contradict each other.")
+_ADVICE = mark("Decide in Conflicts which of the two is to be kept, or that they do not contradict each other.")
 _WITH = mark("Passed with “{name}”")
 _PROMPTS = 5
 
 
 def detect(window: Window) -> list[Trouble]:
-    """Report open conflicts both of whose sides were served to one type at least five times in the last rounds."""
-    conflicts = window.session.execute(
-        select(col(Conflict.rule_a), col(Conflict.rule_b))
-        .join(Rule, col(Rule.id) == col(Conflict.rule_a))
-        .where(col(Conflict.status) == "open", col(Rule.domain) == window.domain)
-        .order_by(col(Conflict.created_at), col(Conflict.id))
-    ).all()
-    sides = {rule_id for pair in conflicts for rule_id in pair}
-    served = _served(window, sorted(sides))
-    named = window.session.execute(select(col(Rule.id), col(Rule.name)).where(col(Rule.id).in_(sides)))
+    """Report open conflicts both of whose sides were served to one type at least five times in the last rounds.
+
+    Not where one side is in the archive: then there is nothing to decide, and no prompt has it.
+    """
+    live = [(conflict.rule_a, conflict.rule_b) for conflict in live_conflicts(window.session)]
+    sides = {rule_id for pair in live for rule_id in pair}
+    named = window.session.execute(
+        select(col(Rule.id), col(Rule.name)).where(col(Rule.id).in_(sides), col(Rule.domain) == window.domain)
+    )
     names = {rule_id: name for rule_id, name in named}
+    conflicts = [pair for pair in live if names.keys() >= set(pair)]
+    served = _served(window, sorted(names))
     found = []
     for pair in conflicts:
         for kind in sorted(served.get(pair[0], {}).keys() & served.get(pair[1], {}).keys()):
@@ -40,7 +42,7 @@ def detect(window: Window) -> list[Trouble]:
                     Fact(_WITH, one.rate, values={"name": names[rule_id]}, rule_id=rule_id)
                     for rule_id, one in zip(pair, passes, strict=True)
                 )
-                found.append(Trouble(Kind.RULES_FIGHT, _EXPLANATION, facts, Remedy(_ADVICE, page="review"), kind))
+                found.append(Trouble(Kind.RULES_FIGHT, _EXPLANATION, facts, Remedy(_ADVICE, page="conflicts"), kind))
     return found
 
 

@@ -52,7 +52,7 @@ class Remedy:
     Attributes:
         advice: a template to translate, and ``values`` that go into it.
         changes: setting -> new value, to be applied from the page; empty where a person has to act.
-        page: where a person acts: review, library, preview or loop; '' where the settings are all.
+        page: where a person acts: review, conflicts or library; '' where the settings are all.
     """
 
     advice: str
