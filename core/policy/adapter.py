@@ -15,8 +15,9 @@ import torch
 
 from core.settings_experience import PolicySettings
 
-_LARGEST_CORRECTION = 2.0
+_SMALLEST_CORRECTION, _LARGEST_CORRECTION = 0.5, 2.0
 _FIRST_WEIGHTS = 1.0
+_SETTLED = 5_000  # decisions after which the mean of the states moves only slowly
 _IMPOSSIBLE = -1e4  # as a log-probability; finite, so that gradients stay finite
 
 
@@ -30,6 +31,8 @@ class Decision:
         candidates: all actions at hand then, with the model's own log-probabilities; ``action`` is one of them.
         probability: of the action when it was chosen, in (0, 1].
         value: return of the decision.
+        replayed: one of the best ever, drawn so that it is not forgotten: it pulls towards itself, whatever the
+            baseline says (which would call such a success no more than expected).
     """
 
     state: np.ndarray
@@ -37,6 +40,7 @@ class Decision:
     candidates: Mapping[str, float]
     probability: float
     value: float
+    replayed: bool = False
 
 
 class Adapter:
@@ -55,6 +59,7 @@ class Adapter:
         self._hidden = (_FIRST_WEIGHTS * torch.randn(settings.hidden, dim, generator=generator)).requires_grad_()
         self._out = torch.zeros(0, settings.hidden, requires_grad=True)
         self._value = torch.zeros(settings.hidden + 1, requires_grad=True)
+        self._centre, self._seen = torch.zeros(dim), 0
         self._optimiser = self._new_optimiser()
         self.updates = 0
 
@@ -74,7 +79,7 @@ class Adapter:
         found = dict.fromkeys(candidates, 0.0)
         if known:
             with torch.no_grad():
-                hidden = self._features(torch.as_tensor(state, dtype=torch.float32)[None])
+                hidden = self._features(self._inputs([state]))
                 values = self._biases(hidden)[0]
             found |= {action: float(values[self._actions[action]]) for action in known}
         return found
@@ -89,6 +94,7 @@ class Adapter:
             Norm of the step over all weights, at most ``max_step``.
         """
         self._meet(action for one in batch for action in one.candidates)
+        self._move_centre(batch)
         before = [weight.detach().clone() for weight in self._weights()]
         self._optimiser.zero_grad()
         self._loss(batch).backward()  # type: ignore[no-untyped-call]
@@ -101,7 +107,7 @@ class Adapter:
         buffer = io.BytesIO()
         weights = [weight.detach() for weight in self._weights()]
         state = {"weights": weights, "optimiser": self._optimiser.state_dict(), "actions": list(self._actions)}
-        torch.save(state | {"updates": self.updates}, buffer)
+        torch.save(state | {"updates": self.updates, "centre": self._centre, "seen": self._seen}, buffer)
         return buffer.getvalue()
 
     @classmethod
@@ -114,7 +120,7 @@ class Adapter:
         adapter._actions = {action: place for place, action in enumerate(state["actions"])}
         adapter._optimiser = adapter._new_optimiser()
         adapter._optimiser.load_state_dict(state["optimiser"])
-        adapter.updates = state["updates"]
+        adapter.updates, adapter._centre, adapter._seen = state["updates"], state["centre"], state["seen"]
         return adapter
 
     def _weights(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -122,6 +128,17 @@ class Adapter:
 
     def _new_optimiser(self) -> torch.optim.Adam:
         return torch.optim.Adam(self._weights(), lr=self._settings.learning_rate)
+
+    def _move_centre(self, batch: Sequence[Decision]) -> None:
+        """Keep the mean of the states in view; it settles, so that what was learned keeps its meaning."""
+        states = torch.as_tensor(np.stack([one.state for one in batch]), dtype=torch.float32)
+        self._seen = min(self._seen + len(batch), _SETTLED)
+        self._centre = self._centre + (states.mean(dim=0) - self._centre) * (len(batch) / self._seen)
+
+    def _inputs(self, states: Sequence[np.ndarray]) -> torch.Tensor:
+        """Return states less their mean, at unit length: embeddings of unlike states have much in common."""
+        away = torch.as_tensor(np.stack(list(states)), dtype=torch.float32) - self._centre
+        return torch.nn.functional.normalize(away, dim=1)
 
     def _features(self, states: torch.Tensor) -> torch.Tensor:
         return torch.tanh(states @ self._hidden.T)
@@ -132,16 +149,19 @@ class Adapter:
         return limit * torch.tanh(features @ self._out.T / limit)
 
     def _loss(self, batch: Sequence[Decision]) -> torch.Tensor:
-        features = self._features(torch.as_tensor(np.stack([one.state for one in batch]), dtype=torch.float32))
+        features = self._features(self._inputs([one.state for one in batch]))
         returns = torch.tensor([one.value for one in batch])
         baseline = features @ self._value[:-1] + self._value[-1]
         logs = torch.log_softmax(self._biases(features) + self._logits(batch), dim=1)
         chosen = logs[range(len(batch)), [self._actions[one.action] for one in batch]]
         corrections = chosen.detach().exp() / torch.tensor([one.probability for one in batch])
-        gains = corrections.clamp(max=_LARGEST_CORRECTION) * (returns - baseline).detach() * chosen
+        replayed = torch.tensor([one.replayed for one in batch])
+        better = torch.where(replayed, returns, returns - baseline).detach()
+        gains = corrections.clamp(_SMALLEST_CORRECTION, _LARGEST_CORRECTION) * better * chosen
         undecided = -(logs.exp() * logs.clamp(min=_IMPOSSIBLE)).sum(dim=1)
         policy = gains + self._settings.undecided_bonus * undecided
-        return 0.5 * ((returns - baseline) ** 2).mean() - policy.mean()
+        missed = torch.where(replayed, 0.0, (returns - baseline) ** 2)
+        return 0.5 * missed.mean() - policy.mean()
 
     def _logits(self, batch: Sequence[Decision]) -> torch.Tensor:
         """Return the model's own log-probabilities over all actions; those not at hand are as good as impossible."""

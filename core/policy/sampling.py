@@ -5,7 +5,7 @@ Successes are those of the past week, and the best ever, which keep old skills a
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core.policy.adapter import Decision
@@ -46,16 +46,18 @@ def draw_batch(
     recent = [one for one in remembered if now - one.at <= _RECENT]
     successes = [one for one in remembered if one.decision.value > 0]
     week = [one for one in successes if now - one.at <= _WEEK]
-    pool = list({id(one): one for one in (*week, *best(successes, settings.replay))}.values())
-    hard = [one for one in remembered if one.hard]
+    kept = best(successes, settings.replay)
+    hard = [one for one in remembered if one.hard and now - one.at <= _WEEK]
     n_recent = round(settings.batch * settings.recent_share)
     n_successes = round(settings.batch * settings.positive_share)
+    n_replayed = n_successes // 2 if kept else 0  # as many of the best ever as of the past week
     drawn = [
         *_draw(recent or remembered, n_recent, rng),
-        *_draw(pool or remembered, n_successes, rng, by_value=bool(pool)),
+        *_draw(week or remembered, n_successes - n_replayed, rng, by_value=bool(week)),
         *_draw(hard or remembered, settings.batch - n_recent - n_successes, rng),
     ]
-    return [one.decision for one in drawn]
+    again = [replace(one.decision, replayed=True) for one in _draw(kept, n_replayed, rng, by_value=True)]
+    return [*(one.decision for one in drawn), *again]
 
 
 def best(successes: Sequence[Remembered], size: int) -> list[Remembered]:
@@ -69,5 +71,7 @@ def may_update(episodes: int, since: datetime, settings: PolicySettings, now: da
 
 
 def _draw(pool: Sequence[Remembered], n: int, rng: random.Random, *, by_value: bool = False) -> list[Remembered]:
+    if not n:
+        return []
     weights = [one.decision.value for one in pool] if by_value else None
     return rng.choices(pool, weights, k=n)
