@@ -12,6 +12,7 @@ from typing import Any
 
 Messages = Sequence[Mapping[str, Any]]
 
+_SEEN = "\nLast seen: "
 _ERROR_TEXT = re.compile(r"\s*error\b", re.IGNORECASE)
 
 
@@ -103,10 +104,16 @@ def parse_json(text: str) -> Any:
 
 
 def state_at_hand(messages: Messages) -> str:
-    """Return the task and what a tool said last: what the next decision hangs on."""
+    """Return the task and what a tool said last: what the next decision hangs on. See ``parts_of_state``."""
     seen = next((message_text(message) for message in reversed(messages) if message.get("role") == "tool"), "")
     task = first_user_text(messages)
-    return f"{task}\n{seen}" if seen else task
+    return f"{task}{_SEEN}{seen}" if seen else task
+
+
+def parts_of_state(state: str) -> tuple[str, str]:
+    """Return the task of a state, and what was seen last ('' if nothing)."""
+    task, _, seen = state.rpartition(_SEEN) if _SEEN in state else (state, "", "")
+    return task, seen
 
 
 @dataclass

@@ -62,7 +62,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 def test_an_episode_becomes_its_decisions() -> None:
     first, second = decisions(TALK, NAMES)
     assert (first.state, first.action) == ("the queue grows", "look(part=db)")
-    assert (second.state, second.action) == ("the queue grows\nlocks everywhere", "mend(part=db)")
+    assert (second.state, second.action) == ("the queue grows\nLast seen: locks everywhere", "mend(part=db)")
     assert (first.step_reward, second.step_reward) == (0.2, 0.8)
     assert (first.closed, second.closed) == (False, True)
     assert "4711" in second.arguments

@@ -80,7 +80,7 @@ def test_without_room_they_are_trimmed() -> None:
 
 
 def test_the_state_is_the_task_and_the_last_thing_seen() -> None:
-    assert state_at_hand(trace_of("first", "second").messages) == f"{TASK}\nsecond"
+    assert state_at_hand(trace_of("first", "second").messages) == f"{TASK}\nLast seen: second"
     assert state_at_hand(trace_of().messages) == TASK
 
 

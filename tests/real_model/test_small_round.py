@@ -8,9 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Timer
 
 import pytest
 from sqlmodel import select
@@ -18,12 +16,10 @@ from sqlmodel import select
 from core.db import open_database
 from core.tables import Episode, LedgerEntry, Round
 from tests.conftest import ROOT
-from tests.tools.ports import free_port
+from tests.support.small_model import serving
 
 pytestmark = [pytest.mark.real_model, pytest.mark.slow]
 
-_READY_S = 900
-"""The first start downloads the model."""
 _ROUND_S = 3600
 _TINY = {
     "RULEWRIGHT_MODEL__ACTION_MODE": "json",
@@ -42,10 +38,7 @@ def served(tmp_path: Path, outer_environment: dict[str, str]) -> Iterator[tuple[
     """Address and name of a small real model, served for this test."""
     if not outer_environment.get("RULEWRIGHT_REAL_MODEL"):
         pytest.skip("takes many minutes on a small machine; set RULEWRIGHT_REAL_MODEL=1 to run it")
-    script = Path(outer_environment.get("RULEWRIGHT_SHARED", ROOT.parent / "shared")) / "serve_llm.sh"
-    if not script.exists():
-        pytest.skip(f"no script that serves a small model ({script}); set RULEWRIGHT_SHARED")
-    with _serving(script, outer_environment, tmp_path / "server.log") as address_and_name:
+    with serving("0.5b", outer_environment, tmp_path / "server.log") as address_and_name:
         yield address_and_name
 
 
@@ -77,30 +70,3 @@ def test_one_tiny_round_on_a_real_small_model_finishes_by_itself(served: tuple[s
 
 def _every_purpose(model: str) -> dict[str, str]:
     return {f"RULEWRIGHT_MODEL__{purpose}": model for purpose in ("ACT", "DIGEST", "REFLECT", "JUDGE")}
-
-
-@contextmanager
-def _serving(script: Path, environment: dict[str, str], log: Path) -> Iterator[tuple[str, str]]:
-    """Run the script until it answers; end it by its process id."""
-    with log.open("w") as errors:
-        server = subprocess.Popen(
-            [script],
-            env={**environment, "MODEL": "0.5b", "PORT": str(free_port())},
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
-        too_slow = Timer(_READY_S, server.kill)
-        too_slow.start()
-        try:
-            assert server.stdout is not None
-            ready = next((line for line in server.stdout if line.startswith("READY ")), None)
-            too_slow.cancel()
-            if ready is None:
-                pytest.fail(f"the small model did not start:\n{log.read_text()[-4000:]}")
-            _, address, name = ready.split()
-            yield address, name.removeprefix("model=")
-        finally:
-            too_slow.cancel()
-            server.terminate()
-            server.wait(timeout=60)

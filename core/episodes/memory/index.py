@@ -9,6 +9,7 @@ from sqlmodel import col, select
 
 from core.db import Database
 from core.embeddings import COMPARISON, Embedder
+from core.episodes.trajectory import parts_of_state
 from core.settings_experience import MemorySettings
 from core.tables import Memory, Tier
 
@@ -79,8 +80,15 @@ class MemoryIndex:
         return len(self._kept)
 
     def encode(self, states: Sequence[str]) -> np.ndarray:
-        """Return the vectors of states, shape (states, dim)."""
-        return self._embedder.encode(states, COMPARISON, store=False)
+        """Return the vectors of states, shape (states, 2 dim): of the task, and of what was seen last.
+
+        So a cosine is the mean of both: what was seen is often short or says nothing, and would drown in the task or
+        drown it. Before anything was seen the task stands for both.
+        """
+        parts = [parts_of_state(state) for state in states]
+        texts = [task for task, _ in parts] + [seen or task for task, seen in parts]
+        vectors = self._embedder.encode(texts, COMPARISON, store=False)
+        return np.hstack([vectors[: len(parts)], vectors[len(parts) :]]) * np.float32(0.5**0.5)
 
     def follow(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
         """Take in what is new, encoding states that have no vector of this model yet."""
