@@ -15,6 +15,7 @@ from core.episodes.memory.index import MemoryIndex
 from core.ids import derive_seed
 from core.learning.bench import Bench
 from core.policy.adapter import Adapter, Decision
+from core.policy.explaining import Learned, explain
 from core.policy.guardrail import Evaluation, Verdict
 from core.policy.sampling import Remembered, draw_batch, may_update
 from core.policy.snapshots import SYSTEM, Occasion, add_snapshot, current_adapter, guard, log, logged
@@ -23,6 +24,8 @@ from core.tables import Episode, Memory
 _LATEST = 2_000
 """Decisions an update looks at besides the best ever; older ones have had their turn."""
 _NEIGHBOURS = 6
+_EXPLAINED, _GROUPS, _TOLD = 500, 12, 5
+"""Latest decisions that an update is explained by, kinds of states told apart, and changes told at most."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +67,20 @@ def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) ->
     if not remembered:
         return 0
     seed = derive_seed(bench.settings.loop.seed, "adapter", number)
+    before = adapter and Adapter.restored(adapter.snapshot(), settings)
     if adapter is None:
         adapter = Adapter(len(remembered[0].decision.state), settings, seed)
     rng = random.Random(seed)
     times = min(settings.most_updates, settings.updates_per_episode * fresh)
     for _ in range(times):
         adapter.update(draw_batch(remembered, settings, now, rng))
+    told = explain(adapter, before, _learned(bench), groups=_GROUPS, seed=seed)
     occasion = Occasion(SYSTEM, now, number)
     with bench.database.write() as session:
         snapshot = add_snapshot(session, bench.domain, adapter, occasion)
         log(session, snapshot, "updated", occasion, {"updates": times, "episodes": fresh, "decisions": len(remembered)})
+        for one in told[:_TOLD]:
+            log(session, snapshot, "explained", occasion, one.as_json())
     return times
 
 
@@ -101,6 +108,17 @@ def evaluate_policy(bench: Bench, number: int, arm: str) -> Verdict | None:
         evaluation = Evaluation(passed, sum(turns for _, turns in rows) / len(rows))
         occasion = Occasion(SYSTEM, bench.clock(), number)
         return guard(session, bench.domain, evaluation, len(rows), bench.settings.policy, occasion)
+
+
+def _learned(bench: Bench) -> list[Learned]:
+    """Read the latest decisions, as explanations need them."""
+    query = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == bench.embedder.model)
+    with bench.database.read() as session:
+        rows = session.exec(query.order_by(col(Memory.id).desc()).limit(_EXPLAINED)).all()
+    return [
+        Learned(row.episode_id, row.state, row.action, row.value, np.frombuffer(row.vector or b"", dtype="<f4"))
+        for row in rows
+    ]
 
 
 def _decisions(bench: Bench, index: MemoryIndex) -> list[Remembered]:
