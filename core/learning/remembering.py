@@ -7,9 +7,10 @@ from sqlmodel import Session, col, select
 
 from core.episodes.actions import ActionNames, names_of
 from core.episodes.memory.store import credit_uses, remember
-from core.episodes.memory.tiers import Moved, keep_up
+from core.episodes.memory.tiers import Alike, Moved, keep_up
 from core.learning.bench import Bench
 from core.learning.credit import CREDITED_ARMS
+from core.learning.experience import sources_of
 from core.tables import Episode, EpisodeReward
 
 _AT_ONCE = 50
@@ -44,8 +45,11 @@ def remember_episodes(bench: Bench) -> Remembered:
             written += len(part)
         if len(part) < _AT_ONCE:
             break
-    similar = bench.embedder.thresholds().duplicate
-    moved = keep_up(bench.database, bench.domain, settings.memory, similar, bench.clock())
+    alike = None
+    if sources_of(settings).any:
+        bench.memories.follow()
+        alike = Alike(bench.memories, bench.embedder.thresholds().duplicate)
+    moved = keep_up(bench.database, bench.domain, settings.memory, bench.clock(), alike)
     return Remembered(written, decided, credited, moved)
 
 

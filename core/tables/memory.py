@@ -27,6 +27,7 @@ class Memory(SQLModel, table=True):
         Index("ix_memory_tier", "environment", "tier", "created_at"),
         Index("ix_memory_created", "environment", "created_at"),
         Index("ix_memory_touched", "environment", "touched"),
+        Index("ix_memory_action", "environment", "action", "created_at"),
     )
 
     id: int | None = Field(default=None, primary_key=True)

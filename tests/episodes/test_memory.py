@@ -18,7 +18,7 @@ from core.episodes.memory.decisions import decisions, returns
 from core.episodes.memory.index import Kept, MemoryIndex, Near
 from core.episodes.memory.recall import recall, second_phase, standardised
 from core.episodes.memory.store import credit_uses, learned_q, recount, remember
-from core.episodes.memory.tiers import keep_up, restore, tier_of
+from core.episodes.memory.tiers import Alike, keep_up, restore, tier_of
 from core.episodes.memory.wording import memory_lines
 from core.settings_experience import MemorySettings
 from core.tables import Memory, MemoryUse, Tier
@@ -93,7 +93,7 @@ def test_q_after_two_successes() -> None:
 
 
 def near(number: int, similarity: float, q: float) -> Near:
-    kept = Kept(number, f"t{number}", "me", 1.0, "s", "a()", 1.0, 1.0, q, "", "hot", f"e{number}")
+    kept = Kept(number, f"t{number}", "me", 1.0, "s", "a()", 1.0, 1.0, q, "", "hot", f"e{number}", NOW)
     return Near(kept, similarity)
 
 
@@ -154,30 +154,33 @@ def test_upkeep_moves_what_has_passed_a_border_and_nothing_else(database: Databa
     good, bad, ancient, fresh = store(
         database, [("a", 1.0, old), ("b", -1.0, old), ("c", 1.0, older), ("d", -1.0, NOW - timedelta(hours=72))]
     )
-    moved = keep_up(database, "w", settings, 0.9, NOW)
+    moved = keep_up(database, "w", settings, NOW)
     assert tiers(database) == {good: "warm", bad: "cold", ancient: "cold", fresh: "hot"}
     assert (moved.warm, moved.cold) == (1, 2)
-    assert keep_up(database, "w", settings, 0.9, NOW) == type(moved)()
+    assert keep_up(database, "w", settings, NOW) == type(moved)()
 
 
 def test_the_latest_stay_hot_however_old(database: Database) -> None:
     ids = store(database, [(f"s{n}", -1.0, NOW - timedelta(days=90, minutes=n)) for n in range(5)])
-    keep_up(database, "w", MemorySettings(hot_count=2), 0.9, NOW)
+    keep_up(database, "w", MemorySettings(hot_count=2), NOW)
     assert [tiers(database)[one] for one in ids] == ["hot", "hot", "cold", "cold", "cold"]
 
 
-def test_a_newer_similar_success_covers_an_older_one(database: Database) -> None:
+@pytest.mark.parametrize("second_state", ["queue grows at night", "queue grows at night again"])
+def test_a_newer_similar_success_covers_an_older_one(database: Database, second_state: str) -> None:
+    # Four words of five in common: a cosine of 4 / sqrt(4 * 5) = 0.89.
     old = NOW - timedelta(hours=80)
-    rows = [("queue grows at night", 1.0, old - timedelta(hours=2)), ("queue grows at night", 1.0, old)]
+    rows = [("queue grows at night", 1.0, old - timedelta(hours=2)), (second_state, 1.0, old)]
     first, second = store(database, rows)
-    moved = keep_up(database, "w", MemorySettings(hot_count=0), 0.9, NOW)
+    alike = None if second_state == "queue grows at night" else Alike(index_of(database), 0.85)
+    moved = keep_up(database, "w", MemorySettings(hot_count=0), NOW, alike)
     assert tiers(database) == {first: "cold", second: "warm"}
     assert moved.covered == 1
     with database.write() as session:
         covered = session.get_one(Memory, first)
         assert covered.covered_by == second
         restore(session, covered)
-    keep_up(database, "w", MemorySettings(hot_count=0), 0.9, NOW + timedelta(days=100))
+    keep_up(database, "w", MemorySettings(hot_count=0), NOW + timedelta(days=100))
     assert tiers(database) == {first: "warm", second: "cold"}
 
 

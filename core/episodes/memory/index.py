@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ _TRAINING_PER_LIST = 40
 _ENCODED_AT_ONCE = 256
 _SHOWN = (
     Memory.id, Memory.task_id, Memory.agent, Memory.trust, Memory.state, Memory.action, Memory.reward, Memory.value,
-    Memory.q, Memory.lesson, Memory.tier, Memory.episode_id,
+    Memory.q, Memory.lesson, Memory.tier, Memory.episode_id, Memory.created_at,
 )  # fmt: skip
 
 
@@ -42,6 +43,7 @@ class Kept:
     lesson: str
     tier: str
     episode_id: str
+    created_at: datetime
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,8 @@ class MemoryIndex:
         gone = [row[0] for row in rows if row[10] == Tier.COLD]
         fresh = [row for row in rows if row[10] != Tier.COLD]
         self._take_out(gone)
-        self._put_in([Kept(*row[:12]) for row in fresh], [row[13] for row in fresh])
-        self._seen = max((row[12] for row in rows), default=self._seen)
+        self._put_in([Kept(*row[:13]) for row in fresh], [row[14] for row in fresh])
+        self._seen = max((row[13] for row in rows), default=self._seen)
         self._arrange()
 
     def near(self, vector: np.ndarray, count: int, *, without_task: str = "") -> list[Near]:
@@ -146,6 +148,7 @@ class MemoryIndex:
         """Give every memory that is retrieved a vector of this model."""
         wanted = (
             Memory.environment == self._environment,
+            col(Memory.touched) > self._seen,
             col(Memory.vector_model) != self._embedder.model,
             col(Memory.tier) != Tier.COLD,
         )

@@ -3,7 +3,6 @@
 Upkeep looks only at memories that have passed a border since the last time, not at all of them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,10 +10,14 @@ import numpy as np
 from sqlmodel import Session, col, select
 
 from core.db import Database
+from core.episodes.memory.index import MemoryIndex
 from core.episodes.memory.store import next_tick
 from core.settings_experience import MemorySettings
 from core.tables import Memory, Tier
 from core.text import clip
+
+_LOOKED_AT = 50
+"""Nearest states that are looked at for a newer equal."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,14 @@ class Moved:
     warm: int = 0
     cold: int = 0
     covered: int = 0
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Finds like states: the index, followed up, and the cosine from which on two states count as alike."""
+
+    index: MemoryIndex
+    cosine: float
 
 
 def tier_of(age: timedelta, place: int, reward: float, settings: MemorySettings, *, kept: bool = False) -> Tier:
@@ -44,7 +55,12 @@ def tier_of(age: timedelta, place: int, reward: float, settings: MemorySettings,
 
 
 def keep_up(
-    database: Database, environment: str, settings: MemorySettings, similar: float, now: datetime, limit: int = 2_000
+    database: Database,
+    environment: str,
+    settings: MemorySettings,
+    now: datetime,
+    alike: Alike | None = None,
+    limit: int = 2_000,
 ) -> Moved:
     """Move memories whose time has come; shortens what becomes warm and puts away what a newer one covers.
 
@@ -52,14 +68,14 @@ def keep_up(
         database: holds the memories.
         environment: whose.
         settings: the borders.
-        similar: cosine of two states from which on they count as alike; their actions have to be the same.
         now: UTC.
+        alike: how to find memories of like states; None where states have no vectors yet: then only equal ones count.
         limit: memories at most that leave a tier in one call.
     """
     with database.write() as session:
         leaving = _leaving_hot(session, environment, settings, now, limit)
         outdated = _leaving_warm(session, environment, settings, now, limit)
-        moved = _Moving(session, environment, settings, similar, now)
+        moved = _Moving(session, environment, settings, now, alike)
         for memory in leaving:
             moved.from_hot(memory)
         for memory in outdated:
@@ -110,15 +126,13 @@ class _Moving:
     """Moves memories within one transaction, and counts."""
 
     def __init__(
-        self, session: Session, environment: str, settings: MemorySettings, similar: float, now: datetime
+        self, session: Session, environment: str, settings: MemorySettings, now: datetime, alike: Alike | None
     ) -> None:
         self._session = session
-        self._environment = environment
         self._settings = settings
-        self._similar = similar
         self._now = now
+        self._alike = alike
         self._tick = next_tick(session, environment)
-        self._alike: dict[tuple[str, str], tuple[list[Memory], np.ndarray]] = {}
         self.warm = self.cold = self.covered = 0
 
     def from_hot(self, memory: Memory) -> None:
@@ -151,42 +165,23 @@ class _Moving:
         self._session.add(memory)
 
     def _newer_equal(self, memory: Memory) -> int | None:
-        """Return a newer memory with the same action, as good an outcome and a state alike; the newest such."""
-        others, vectors = self._same_action(memory)
-        own = _vector(memory)
-        for place in range(len(others) - 1, -1, -1):
-            other = others[place]
-            if (other.created_at, other.id or 0) <= (memory.created_at, memory.id or 0):
-                break
-            if other.tier == Tier.COLD or other.reward < memory.reward:
-                continue
-            alike = other.state == memory.state
-            if not alike and own is not None and other.vector is not None:
-                alike = float(vectors[place] @ own) >= self._similar
-            if alike:
-                return other.id
-        return None
-
-    def _same_action(self, memory: Memory) -> tuple[list[Memory], np.ndarray]:
-        """Return the memories with this action that are retrieved, oldest first; read once for each action."""
-        key = (memory.action, memory.vector_model)
-        if key not in self._alike:
-            query = select(Memory).where(
-                Memory.environment == self._environment,
-                Memory.action == memory.action,
-                Memory.vector_model == memory.vector_model,
-                col(Memory.tier) != Tier.COLD,
-            )
-            rows = list(self._session.exec(query.order_by(col(Memory.created_at), col(Memory.id))))
-            self._alike[key] = (rows, _vectors(rows))
-        return self._alike[key]
-
-
-def _vector(memory: Memory) -> np.ndarray | None:
-    return None if memory.vector is None else np.frombuffer(memory.vector, dtype="<f4")
-
-
-def _vectors(rows: Sequence[Memory]) -> np.ndarray:
-    known = [_vector(row) for row in rows]
-    dim = next((len(vector) for vector in known if vector is not None), 0)
-    return np.array([np.zeros(dim, dtype="<f4") if vector is None else vector for vector in known])
+        """Return a newer memory with the same action, as good an outcome and a like state."""
+        age = (memory.created_at, memory.id or 0)
+        if self._alike is not None and memory.vector is not None:
+            near = self._alike.index.near(np.frombuffer(memory.vector, dtype="<f4"), _LOOKED_AT)
+            for one in near:
+                other = one.memory
+                like = one.similarity >= self._alike.cosine and other.action == memory.action
+                if like and other.reward >= memory.reward and (other.created_at, other.id) > age:
+                    return other.id
+            return None
+        query = select(Memory.id, Memory.created_at).where(
+            Memory.environment == memory.environment,
+            Memory.action == memory.action,
+            Memory.state == memory.state,
+            col(Memory.reward) >= memory.reward,
+            col(Memory.tier) != Tier.COLD,
+            col(Memory.created_at) >= memory.created_at,
+        )
+        newer = [number for number, moment in self._session.exec(query) if (moment, number or 0) > age]
+        return max((number or 0 for number in newer), default=None)
