@@ -74,7 +74,7 @@ def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) ->
     times = min(settings.most_updates, settings.updates_per_episode * fresh)
     for _ in range(times):
         adapter.update(draw_batch(remembered, settings, now, rng))
-    told = explain(adapter, before, _learned(bench), groups=_GROUPS, seed=seed)
+    told = explain(adapter, before, _learned(bench, index), groups=_GROUPS, seed=seed)
     occasion = Occasion(SYSTEM, now, number)
     with bench.database.write() as session:
         snapshot = add_snapshot(session, bench.domain, adapter, occasion)
@@ -110,9 +110,9 @@ def evaluate_policy(bench: Bench, number: int, arm: str) -> Verdict | None:
         return guard(session, bench.domain, evaluation, len(rows), bench.settings.policy, occasion)
 
 
-def _learned(bench: Bench) -> list[Learned]:
+def _learned(bench: Bench, index: MemoryIndex) -> list[Learned]:
     """Read the latest decisions, as explanations need them."""
-    query = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == bench.embedder.model)
+    query = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == index.encoding)
     with bench.database.read() as session:
         rows = session.exec(query.order_by(col(Memory.id).desc()).limit(_EXPLAINED)).all()
     return [
@@ -124,7 +124,7 @@ def _learned(bench: Bench) -> list[Learned]:
 def _decisions(bench: Bench, index: MemoryIndex) -> list[Remembered]:
     """Read what can be learned from: the latest decisions, and the best ever, which keep old skills alive."""
     settings = bench.settings.policy
-    whole = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == bench.embedder.model)
+    whole = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == index.encoding)
     with bench.database.read() as session:
         latest = session.exec(whole.order_by(col(Memory.id).desc()).limit(_LATEST)).all()
         best = session.exec(

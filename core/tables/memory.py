@@ -60,7 +60,7 @@ class Memory(SQLModel, table=True):
     covered_by: int | None = Field(default=None, description="Newer memory that says the same.")
     restored: bool = Field(default=False, description="Taken back from cold by a person: stays warm.")
     vector: bytes | None = Field(default=None, sa_type=LargeBinary, description="Of the state; float32, unit length.")
-    vector_model: str = Field(default="", description="Embedding model of the vector.")
+    vector_model: str = Field(default="", description="How the state was encoded: embedding model and parts.")
     created_at: datetime = Field(sa_type=UtcDateTime)
     touched: int = Field(default=0, description="Grows with each change, so that a reader sees what is new.")
 

@@ -44,9 +44,9 @@ def _measure(url: str, size: int) -> None:
     centres = rng.normal(size=(GROUPS, DIM))
     vectors = centres[rng.integers(GROUPS, size=size)] + 1.2 * rng.normal(size=(size, DIM))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype("<f4")
-    _fill(database, vectors, embedder.model)
     settings = MemorySettings()
     index = MemoryIndex(database, embedder, "w", settings)
+    _fill(database, vectors, index.encoding)
     start = perf_counter()
     index.follow()
     loaded = perf_counter() - start

@@ -17,6 +17,7 @@ from core.tables import Memory, Tier
 _TASK_WEIGHT = 0.8
 """Of the cosine of two states. On the bundled world 0.84 of the ten nearest then are of the same kind of task; with
 equal weights 0.46, since many tools say "nothing unusual" alike."""
+_PARTS = f"task {_TASK_WEIGHT} + seen"
 _ROOM = 1_024
 _PROBES = 16
 _TRAINING_PER_LIST = 40
@@ -79,6 +80,11 @@ class MemoryIndex:
         self._vectors = np.empty((0, 0), dtype=np.float32)
         self._lists: Any = None
         self._trained_on = 0
+
+    @property
+    def encoding(self) -> str:
+        """Name of how states become vectors: vectors of different ones never mix."""
+        return f"{self._embedder.model} {_PARTS}"
 
     def __len__(self) -> int:
         """Return how many memories can be found."""
@@ -149,7 +155,7 @@ class MemoryIndex:
         wanted = (
             Memory.environment == self._environment,
             col(Memory.touched) > self._seen,
-            col(Memory.vector_model) != self._embedder.model,
+            col(Memory.vector_model) != self.encoding,
             col(Memory.tier) != Tier.COLD,
         )
         with self._database.read() as session:
@@ -162,7 +168,7 @@ class MemoryIndex:
                 for (memory_id, _), vector in zip(part, vectors, strict=True):
                     memory = session.get_one(Memory, memory_id)
                     memory.vector = vector.astype("<f4").tobytes()
-                    memory.vector_model = self._embedder.model
+                    memory.vector_model = self.encoding
                     session.add(memory)
 
     def _take_out(self, ids: Collection[int]) -> None:
