@@ -5,17 +5,16 @@ Held-out tasks never reach it: it learns from memories, and those are of trainin
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 import numpy as np
-from sqlmodel import Session, col, func, select
+from sqlmodel import col, select
 
 from core.episodes.memory.index import MemoryIndex
 from core.ids import derive_seed
 from core.learning.bench import Bench
 from core.policy.adapter import Adapter, Decision
 from core.policy.guardrail import Evaluation, Verdict
+from core.policy.phases import known_of
 from core.policy.sampling import Remembered, draw_batch, may_update
 from core.policy.snapshots import SYSTEM, Occasion, add_snapshot, current_adapter, guard, log, logged
 from core.tables import Episode, Memory
@@ -23,21 +22,6 @@ from core.tables import Episode, Memory
 _LATEST = 2_000
 """Decisions an update looks at besides the best ever; older ones have had their turn."""
 _NEIGHBOURS = 6
-
-
-@dataclass(frozen=True)
-class Known:
-    """How much there is to learn from: episodes with memories, and when the first one ended (None for none)."""
-
-    episodes: int
-    since: datetime | None
-
-
-def known_of(session: Session, domain: str) -> Known:
-    """Count the remembered episodes."""
-    query = select(func.count(func.distinct(Memory.episode_id)), func.min(Memory.created_at))
-    count, since = session.exec(query.where(Memory.environment == domain)).one()
-    return Known(int(count), since)
 
 
 def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) -> int:

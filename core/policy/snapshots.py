@@ -27,9 +27,11 @@ class Occasion:
     round_number: int | None = None
 
 
-def newest_snapshot(session: Session, environment: str) -> PolicySnapshot | None:
-    """Return the policy in force; None before the first update."""
+def newest_snapshot(session: Session, environment: str, *, before: int | None = None) -> PolicySnapshot | None:
+    """Return the policy in force, or the one in force before a snapshot was added; None before the first update."""
     query = select(PolicySnapshot).where(PolicySnapshot.environment == environment)
+    if before is not None:
+        query = query.where(col(PolicySnapshot.id) < before)
     return session.exec(query.order_by(col(PolicySnapshot.id).desc()).limit(1)).first()
 
 
