@@ -48,8 +48,9 @@ def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) ->
     if not remembered:
         return 0
     seed = derive_seed(bench.settings.loop.seed, "adapter", number)
-    if adapter is None:
-        adapter = Adapter(len(remembered[0].decision.state), settings, seed)
+    dim = len(remembered[0].decision.state)
+    if adapter is None or adapter.dim != dim:  # the first, or the first with another embedding model
+        adapter = Adapter(dim, settings, seed)
     rng = random.Random(seed)
     times = min(settings.most_updates, settings.updates_per_episode * fresh)
     for _ in range(times):
