@@ -86,7 +86,7 @@ POLICY_EVENT_LOOKS = {
     "restored": ("orange", ":material/history:"),
 }
 POLICY_VERDICTS = {
-    "better": mark("Better than the good one: it is the good one now"),
+    "better": mark("Better: it is the good one now"),
     "same": mark("As good as the good one"),
     "worse": mark("Worse than the good one"),
     "restore": mark("Worse once too often: the good one was restored"),

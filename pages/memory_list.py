@@ -1,5 +1,6 @@
 """The memories of an environment: how many are how near, a filtered list, and the way back from cold."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -7,7 +8,7 @@ import streamlit as st
 from core import curation
 from core.i18n import Translator
 from core.people.permissions import Action
-from core.views.memory import OUTCOMES, TIERS, MemoryFilter, MemoryRow, TierRow, memories, tiers
+from core.views.memory import OUTCOMES, TIERS, MemoryFilter, MemoryRow, TierRow, memories, one_memory, tiers
 from core.views.paging import Page
 from pages.address import choice, keep
 from pages.context import Context, actor, can
@@ -16,11 +17,15 @@ from pages.labels import TIERS as TIER_NAMES
 from pages.widgets import badge, episode_link, pager, perform, plain
 
 PAGE = "memory_page"
+_OPEN = "memory_open"
 _ROWS = 10
 
 
 def show_memories(app: Context, t: Translator, environment: str) -> None:
-    """Show the tiers, the filters and the memories that pass them."""
+    """Show the tiers, the filters and the memories that pass them; or the one that the address names."""
+    if st.query_params.get(_OPEN):
+        _opened(app, t, st.query_params[_OPEN])
+        return
     with app.database.read() as session:
         found = tiers(session, environment)
     if not any(one.memories for one in found):
@@ -29,10 +34,10 @@ def show_memories(app: Context, t: Translator, environment: str) -> None:
     _tiers(t, found)
     wanted = _filters(t, environment)
     page = _page(app, t, wanted)
-    if not page.items:
+    if page.items:
+        _table(t, page.items)
+    else:
         st.info(t("No memory fits these filters. Choose “All” in one of them."), icon=":material/search_off:")
-    for row in page.items:
-        _memory(app, t, row)
 
 
 def no_memories(t: Translator) -> None:
@@ -90,6 +95,59 @@ def _page(app: Context, t: Translator, wanted: MemoryFilter) -> Page[MemoryRow]:
         total = memories(session, wanted, limit=1).total
         offset = pager(t, total, _ROWS, PAGE)
         return memories(session, wanted, limit=_ROWS, offset=offset)
+
+
+def _table(t: Translator, rows: Sequence[MemoryRow]) -> None:
+    st.dataframe(
+        [_row(t, row) for row in rows],
+        hide_index=True,
+        height="content",
+        key=f"memory_rows_{hash(tuple(row.id for row in rows))}",
+        column_config={
+            t("Action"): st.column_config.ButtonColumn(
+                width="medium",
+                alignment="left",
+                type="tertiary",
+                key="memory_chosen",
+                on_click=_open,
+                args=(tuple(row.id for row in rows),),
+            ),
+            t("State"): st.column_config.TextColumn(width="large"),
+        },
+        alt=t("The memories that the filters let through"),
+    )
+    st.caption(t("Press an action to see the whole memory, and to restore it if it is cold."))
+
+
+def _open(shown: Sequence[int]) -> None:
+    st.query_params[_OPEN] = str(shown[st.session_state["memory_chosen"]["row"]])
+
+
+def _close() -> None:
+    st.query_params.pop(_OPEN, None)
+
+
+def _row(t: Translator, row: MemoryRow) -> dict[str, str]:
+    return {
+        t("Action"): row.action,
+        t("State"): row.state,
+        t("Tier"): label(t, TIER_NAMES, row.tier),
+        t("Reward"): t.signed(row.reward),
+        t("Return"): t.signed(row.value),
+        "Q": t.signed(row.q),
+        t("Shown"): t.number(row.q_updates),
+        t("Made"): t.moment(row.created_at),
+    }
+
+
+def _opened(app: Context, t: Translator, named: str) -> None:
+    st.button(t("All memories"), icon=":material/arrow_back:", on_click=_close, key="memory_close")
+    with app.database.read() as session:
+        row = one_memory(session, int(named)) if named.isdecimal() else None
+    if row is None:
+        st.warning(t("There is no memory {id}.", id=plain(named)), icon=":material/search_off:")
+        return
+    _memory(app, t, row)
 
 
 def _memory(app: Context, t: Translator, row: MemoryRow) -> None:

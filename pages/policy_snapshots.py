@@ -111,13 +111,12 @@ def _facts(t: Translator, row: SnapshotRow) -> str:
 
 
 def _evaluation(t: Translator, row: SnapshotRow) -> str:
-    if row.success is None:
+    rate = row.success
+    if rate.value is None:
         return t("Not evaluated on held-out tasks.")
-    return t.plural(
-        "On {n} held-out task: {success} success, {turns} turns",
-        "On {n} held-out tasks: {success} success, {turns} turns",
-        row.tasks,
-        success=t.percent(row.success),
+    return t(
+        "On held-out tasks: success {rate}, mean turns {turns}",
+        rate=t.interval(rate.value, rate.low, rate.high, rate.n),
         turns=t.number(row.turns, 1),
     )
 

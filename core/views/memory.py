@@ -113,6 +113,12 @@ def memories(session: Session, wanted: MemoryFilter, *, limit: int = PAGE_SIZE, 
     return Page(tuple(MemoryRow(*values) for values in found), total)
 
 
+def one_memory(session: Session, memory_id: int) -> MemoryRow | None:
+    """Return one memory; None if there is none of this id."""
+    found = session.execute(select_columns(*_LISTED).where(col(Memory.id) == memory_id)).first()
+    return None if found is None else MemoryRow(*found)
+
+
 def _conditions(wanted: MemoryFilter) -> list[ColumnElement[bool]]:
     where: list[ColumnElement[bool]] = [col(Memory.environment) == wanted.environment]
     if wanted.tier:

@@ -16,6 +16,7 @@ from core.policy.adapter import Adapter
 from core.policy.phases import PHASES, Readiness, readiness
 from core.policy.snapshots import guardrail, last_good_snapshot, newest_snapshot
 from core.settings import Settings
+from core.statistics import EMPTY, Interval, wilson
 from core.tables import Memory, PolicyEvent, PolicySnapshot
 from core.views.paging import PAGE_SIZE, Page
 
@@ -45,14 +46,13 @@ class PhaseState:
 
 @dataclass(frozen=True)
 class SnapshotRow:
-    """One snapshot with its evaluation on held-out tasks; fields as in the table."""
+    """One snapshot with its evaluation: ``success`` on held-out tasks, and mean turns (None: not evaluated)."""
 
     id: int
     round_number: int | None
     updates: int
-    success: float | None
+    success: Interval
     turns: float | None
-    tasks: int
     good: bool
     created_at: datetime
     in_force: bool
@@ -167,7 +167,7 @@ def snapshots(session: Session, environment: str, *, limit: int = PAGE_SIZE, off
         select_columns(*_LISTED, col(PolicySnapshot.id) == newest).where(where).order_by(col(PolicySnapshot.id).desc())
     )
     found = session.execute(query.limit(limit).offset(offset))
-    return Page(tuple(SnapshotRow(*values) for values in found), total)
+    return Page(tuple(_snapshot(*values) for values in found), total)
 
 
 def guardrail_state(session: Session, environment: str, settings: Settings) -> GuardrailState:
@@ -232,6 +232,21 @@ def snapshot_changes(session: Session, environment: str, snapshot_id: int, setti
         return SnapshotChanges(0, 0, ())
     other_choice = sum(_preferred(one) != _preferred(two) for one, two in zip(before, after, strict=True))
     return SnapshotChanges(len(states), other_choice, _shifted(actions, before, after))
+
+
+def _snapshot(  # noqa: PLR0913 - the columns of _LISTED, in their order
+    id_: int,
+    round_number: int | None,
+    updates: int,
+    success: float | None,
+    turns: float | None,
+    tasks: int,
+    good: bool,  # noqa: FBT001
+    created_at: datetime,
+    in_force: bool,  # noqa: FBT001
+) -> SnapshotRow:
+    rate = EMPTY if success is None else wilson(round(success * tasks), tasks)
+    return SnapshotRow(id_, round_number, updates, rate, turns, good, created_at, in_force)
 
 
 def _preferred(biases: dict[str, float]) -> str:
