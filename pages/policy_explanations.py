@@ -31,10 +31,10 @@ def show_explanations(app: Context, t: Translator, environment: str) -> None:
         )
     )
     for one in found:
-        _explanation(t, one)
+        _explanation(t, one, environment)
 
 
-def _explanation(t: Translator, one: Explanation) -> None:
+def _explanation(t: Translator, one: Explanation, environment: str) -> None:
     with st.container(border=True):
         st.markdown(_sentence(t, one))
         st.caption(_facts(t, one))
@@ -48,7 +48,7 @@ def _explanation(t: Translator, one: Explanation) -> None:
                     "library.py",
                     label=t("Write it as a rule"),
                     icon=":material/edit_note:",
-                    query_params=_draft(t, one),
+                    query_params=_draft(t, one, environment),
                 )
 
 
@@ -75,7 +75,7 @@ def _facts(t: Translator, one: Explanation) -> str:
     return " · ".join(facts)
 
 
-def _draft(t: Translator, one: Explanation) -> dict[str, str]:
+def _draft(t: Translator, one: Explanation, environment: str) -> dict[str, str]:
     """Return the address of the form for a new rule, filled in with what the sentence says."""
     words = ", ".join(one.words)
     condition = t("it is about {words}, as in “{example}”", words=words, example=clip(one.example, _EXAMPLE))
@@ -83,6 +83,7 @@ def _draft(t: Translator, one: Explanation) -> dict[str, str]:
     avoided = t("avoid {action}", action=one.action)
     return {
         "library_part": "write",
+        "library_new_domain": environment,
         "library_new_name": f"{one.action}: {words}",
         "library_new_condition": condition,
         "library_new_action": preferred if one.after >= one.before else avoided,

@@ -163,11 +163,9 @@ def snapshots(session: Session, environment: str, *, limit: int = PAGE_SIZE, off
     total = session.exec(select(func.count()).select_from(PolicySnapshot).where(where)).one()
     newest = session.exec(select(func.max(PolicySnapshot.id)).where(where)).one()
     # Their weights are megabytes, so only the listed columns are read.
-    query = (
-        select_columns(*_LISTED, col(PolicySnapshot.id) == newest).where(where).order_by(col(PolicySnapshot.id).desc())
-    )
+    query = select_columns(*_LISTED).where(where).order_by(col(PolicySnapshot.id).desc())
     found = session.execute(query.limit(limit).offset(offset))
-    return Page(tuple(_snapshot(*values) for values in found), total)
+    return Page(tuple(_snapshot(row, newest) for row in found), total)
 
 
 def guardrail_state(session: Session, environment: str, settings: Settings) -> GuardrailState:
@@ -234,19 +232,18 @@ def snapshot_changes(session: Session, environment: str, snapshot_id: int, setti
     return SnapshotChanges(len(states), other_choice, _shifted(actions, before, after))
 
 
-def _snapshot(  # noqa: PLR0913 - the columns of _LISTED, in their order
-    id_: int,
-    round_number: int | None,
-    updates: int,
-    success: float | None,
-    turns: float | None,
-    tasks: int,
-    good: bool,  # noqa: FBT001
-    created_at: datetime,
-    in_force: bool,  # noqa: FBT001
-) -> SnapshotRow:
-    rate = EMPTY if success is None else wilson(round(success * tasks), tasks)
-    return SnapshotRow(id_, round_number, updates, rate, turns, good, created_at, in_force)
+def _snapshot(row: Any, newest: int | None) -> SnapshotRow:
+    """Read the columns of ``_LISTED``."""
+    return SnapshotRow(
+        id=row.id,
+        round_number=row.round_number,
+        updates=row.updates,
+        success=EMPTY if row.success is None else wilson(round(row.success * row.tasks), row.tasks),
+        turns=row.turns,
+        good=row.good,
+        created_at=row.created_at,
+        in_force=row.id == newest,
+    )
 
 
 def _preferred(biases: dict[str, float]) -> str:
@@ -267,7 +264,7 @@ def _shifted(
 def _latest_states(session: Session, environment: str) -> list[np.ndarray]:
     query = select(Memory.vector).where(Memory.environment == environment, col(Memory.vector).is_not(None))
     rows = session.exec(query.order_by(col(Memory.id).desc()).limit(_STATES))
-    return [np.frombuffer(vector or b"", dtype="<f4") for vector in rows]
+    return [np.array(np.frombuffer(vector or b"", dtype="<f4")) for vector in rows]
 
 
 def _explanation(event: PolicyEvent) -> Explanation:
