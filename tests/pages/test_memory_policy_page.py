@@ -167,7 +167,7 @@ def test_the_guardrail_snapshots_and_log_are_shown(experienced: Database, open_p
     shown = texts(at)
     assert "3 worse ones in a row restore snapshot 2" in shown
     assert "success 0.70 (0.52–0.83, n = 30), mean turns 4.8" in shown
-    assert "55% success · Worse than the good one" in shown
+    assert "53% success · Worse than the good one" in shown
     assert "memory_preview_3" not in names(at), "it is in force"
 
 

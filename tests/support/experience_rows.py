@@ -92,7 +92,7 @@ def _policy(session: Session, memories: list[Memory], rows: list[Episode], now: 
     environment = rows[0].environment
     batch = [_decision(memory) for memory in memories]
     adapter = Adapter(len(batch[0].state), settings, seed=3)
-    judged = (Evaluation(0.6, 5.2), Evaluation(0.7, 4.8), Evaluation(0.55, 6.1))
+    judged = (Evaluation(18 / 30, 5.2), Evaluation(21 / 30, 4.8), Evaluation(16 / 30, 6.1))
     for number, evaluation in enumerate(judged, 6):
         occasion = Occasion(SYSTEM, now - timedelta(hours=9 - number), number)
         for _ in range(40):
