@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 
 from core.errors import UserError
 from core.policy.adapter import Adapter
-from core.policy.phases import PHASES, Readiness, readiness
+from core.policy.phases import Readiness, readiness
 from core.policy.snapshots import guardrail, last_good_snapshot, newest_snapshot
 from core.settings import Settings
 from core.statistics import EMPTY, Interval, wilson
@@ -36,12 +36,6 @@ class PhaseState:
 
     phase: str
     readiness: tuple[Readiness, ...]
-
-    @property
-    def following(self) -> Readiness | None:
-        """What the phase after the one in force needs; None after the last."""
-        later = [one for one in self.readiness if PHASES.index(one.phase) > PHASES.index(self.phase)]
-        return later[0] if later else None
 
 
 @dataclass(frozen=True)
