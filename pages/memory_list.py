@@ -59,7 +59,6 @@ def _tiers(t: Translator, found: tuple[TierRow, ...]) -> None:
             badge(t, TIER_NAMES, TIER_LOOKS, row.tier)
             st.metric(t("Memories"), t.number(row.memories))
             if row.memories:
-                st.caption(t.plural("{n} of a success", "{n} of successes", row.successes))
                 st.caption(t("from {oldest} to {newest}", oldest=t.moment(row.oldest), newest=t.moment(row.newest)))
     st.caption(
         t(

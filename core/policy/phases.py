@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
+from sqlalchemy import ColumnElement, exists
 from sqlmodel import Session, col, func, select
 
 from core.i18n import mark
 from core.settings import Settings
-from core.tables import EpisodeReward, Memory, MemoryUse, Tier
+from core.tables import Episode, EpisodeReward, Memory, MemoryUse, Tier
 
 PHASES = ("static", "recall", "reward", "adapt")
 """In the order in which they are unlocked."""
@@ -34,6 +35,7 @@ LETTERED_PERCENT = 50
 
 _RECENT = 100
 _AMONG = 1_000
+_NEWEST = (col(Memory.created_at).desc(), col(Memory.id).desc())
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,14 @@ class Known:
 
 def known_of(session: Session, environment: str) -> Known:
     """Count the remembered episodes."""
-    query = select(func.count(func.distinct(Memory.episode_id)), func.min(Memory.created_at))
-    count, since = session.exec(query.where(Memory.environment == environment)).one()
-    return Known(int(count), since)
+    count = session.exec(select(func.count()).select_from(Episode).where(*_remembered(environment))).one()
+    since = session.exec(select(func.min(Memory.created_at)).where(Memory.environment == environment)).one()
+    return Known(count, since)
+
+
+def _remembered(environment: str) -> tuple[ColumnElement[bool], ...]:
+    # Asked of the episodes, each has one entry of an index to look at; of the memories, all would have to be read.
+    return col(Episode.environment) == environment, exists().where(col(Memory.episode_id) == col(Episode.id))
 
 
 def readiness(session: Session, environment: str, settings: Settings, now: datetime) -> tuple[Readiness, ...]:
@@ -115,9 +122,11 @@ def _for_recall(session: Session, environment: str, known: Known, decisions: int
 
 
 def _for_reward(session: Session, environment: str, known: Known, returns: int, neighbours: int) -> tuple[Check, ...]:
-    own = select(Memory.episode_id).where(Memory.environment == environment)
     rewarded = session.exec(
-        select(func.count()).select_from(EpisodeReward).where(col(EpisodeReward.episode_id).in_(own))
+        select(func.count())
+        .select_from(EpisodeReward)
+        .join(Episode, col(Episode.id) == col(EpisodeReward.episode_id))
+        .where(*_remembered(environment))
     ).one()
     shown = session.exec(
         select(func.count(func.distinct(MemoryUse.episode_id)))
@@ -159,7 +168,7 @@ def _for_adapt(
 
 def _lettered_percent(session: Session, environment: str) -> int:
     query = select(Memory.probability).where(Memory.environment == environment)
-    recent = session.exec(query.order_by(col(Memory.id).desc()).limit(_RECENT)).all()
+    recent = session.exec(query.order_by(*_NEWEST).limit(_RECENT)).all()
     return round(100 * sum(one is not None for one in recent) / len(recent)) if recent else 0
 
 
@@ -176,7 +185,7 @@ def mixed_share(session: Session, environment: str, neighbours: int) -> float:
     query = (
         select(Memory.vector, Memory.reward, Memory.episode_id, Memory.vector_model)
         .where(Memory.environment == environment, col(Memory.vector).is_not(None), col(Memory.tier) != Tier.COLD)
-        .order_by(col(Memory.id).desc())
+        .order_by(*_NEWEST)
         .limit(_AMONG)
     )
     rows = session.exec(query).all()

@@ -25,11 +25,10 @@ _LISTED: tuple[Any, ...] = (
 
 @dataclass(frozen=True)
 class TierRow:
-    """A tier: how many memories, of which so many led to success, and when the first and the last were made."""
+    """A tier: how many memories are in it, and when the first and the last of them were made."""
 
     tier: str
     memories: int
-    successes: int
     oldest: datetime | None
     newest: datetime | None
 
@@ -85,15 +84,14 @@ def tiers(session: Session, environment: str) -> tuple[TierRow, ...]:
         select_columns(
             col(Memory.tier),
             func.count(),
-            func.count().filter(col(Memory.reward) > 0),
             func.min(Memory.created_at),
             func.max(Memory.created_at),
         )
         .where(col(Memory.environment) == environment)
         .group_by(col(Memory.tier))
     ).all()
-    found = {tier: TierRow(tier, n, good, oldest, newest) for tier, n, good, oldest, newest in rows}
-    return tuple(found.get(tier, TierRow(tier, 0, 0, None, None)) for tier in TIERS)
+    found = {tier: TierRow(tier, n, oldest, newest) for tier, n, oldest, newest in rows}
+    return tuple(found.get(tier, TierRow(tier, 0, None, None)) for tier in TIERS)
 
 
 def memories(session: Session, wanted: MemoryFilter, *, limit: int = PAGE_SIZE, offset: int = 0) -> Page[MemoryRow]:
