@@ -122,6 +122,8 @@ def test_a_cold_memory_is_restored(experienced: Database, open_page: OpenPage) -
     assert "memory_restore_10" not in names(at)
     with experienced.read() as session:
         assert session.get_one(Memory, 10).tier == "warm"
+    tables = [table.value.to_dict("records") for table in open_page("audit").table]
+    assert {"Field": "Tier", "Before": "Cold", "After": "Warm"} in tables[0]
     at.button(key="memory_close").click().run()
     assert len(at.dataframe) == 1
     for unknown in ("9999", "-1", "x"):
