@@ -11,13 +11,16 @@ import pytest
 from sqlmodel import col, select
 from streamlit.testing.v1 import AppTest
 
+from core import curation
 from core.clock import utc_now
 from core.db import Database, open_database
+from core.people.accounts import set_sign_in_needed
 from core.policy.snapshots import newest_snapshot
 from core.tables import AuditEntry, Memory, Rule, SettingOverride
 from tests.learning.rows import a_rule
-from tests.pages.conftest import OpenPage
+from tests.pages.conftest import SHELL, OpenPage
 from tests.pages.test_pages import texts
+from tests.pages.test_people_page import claims
 from tests.support.experience_rows import ACTIONS, STATES, fill_experience
 from tests.support.speed import copy_into
 
@@ -233,3 +236,24 @@ def test_the_prompt_preview_shows_what_experience_adds_in_the_phase_in_force(
     advice = at.code[-2].value
     assert advice.count("[M") == 5
     assert "[H] Experience in situations like this" in advice
+
+
+def test_an_expert_is_offered_memories_and_rules_but_neither_snapshots_nor_phases(experienced: Database) -> None:
+    with experienced.write() as session:
+        set_sign_in_needed(session, utc_now, needed=True)
+    curation.ensure_an_admin(experienced, first_admin="root@example.com", clock=utc_now)
+    by_root = {"actor": "root@example.com", "clock": utc_now}
+    curation.invite(experienced, email="ada@example.com", name="Ada", roles=["expert"], **by_root)
+    shown = {}
+    for part in ("phases", "policy", "memories"):
+        at = AppTest.from_file(SHELL, default_timeout=30)
+        at.user = claims("ada@example.com")
+        at.query_params["lang"] = "en"
+        at.run()
+        at.query_params["memory_part"], at.query_params["memory_open"] = part, "10"
+        at.switch_page(f"{PAGE}.py").run()
+        assert at.title[0].value == "Memory and policy"
+        shown[part] = names(at)
+    assert not [one for one in shown["phases"] if one.startswith("memory_phase")]
+    assert not [one for one in shown["policy"] if one.startswith("memory_preview")]
+    assert "memory_restore_10" in shown["memories"]
