@@ -323,6 +323,9 @@ ADJUSTABLE = (
 )
 """Groups that a person may change while the product runs; the rest needs a restart."""
 
+PHASE = "policy.phase"
+"""Changed by a way of its own, since a phase has to be ready."""
+
 
 def load_settings(**explicit: Any) -> Settings:
     """Read settings from the environment and ``.env``.

@@ -54,6 +54,16 @@ _NAMES = FIELDS | {
     "feedback_by": mark("Said by"),
     "feedback_at": mark("Said at"),
     "updated_at": mark("Changed at"),
+    "tier": mark("Tier"),
+    "covered_by": mark("Covered by memory"),
+    "restored": mark("Restored by a person"),
+    "environment": mark("Environment"),
+    "round_number": mark("Round"),
+    "updates": mark("Updates"),
+    "success": mark("Success rate"),
+    "turns": mark("Mean turns"),
+    "tasks": mark("Tasks"),
+    "good": mark("Good"),
 }
 _HEADLINE = 90
 """Characters of a name that fit into one line."""
@@ -124,7 +134,7 @@ def _written(t: Translator, name: str, value: Any) -> str:
         return "–"
     if isinstance(value, bool):
         return t("yes") if value else t("no")
-    if name in ("state", "status"):
+    if name in ("state", "status", "tier"):
         return label(t, STATE_NAMES, str(value))
     if name == "roles" and isinstance(value, list):
         return ", ".join(t(ROLE_NAMES[Role(one)]) if one in set(Role) else str(one) for one in value)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from core.i18n import Translator, mark
-from core.people.names import RULE_STATE_NAMES
+from core.people.names import RULE_STATE_NAMES, TIER_NAMES
 
 STATES = RULE_STATE_NAMES
 STATE_LOOKS = {
@@ -61,6 +61,35 @@ PHASES = {
     "gated": mark("tested"),
     "measured": mark("measured"),
     "finished": mark("finished"),
+}
+TIERS = TIER_NAMES
+TIER_LOOKS = {
+    "hot": ("red", ":material/local_fire_department:"),
+    "warm": ("orange", ":material/wb_sunny:"),
+    "cold": ("blue", ":material/ac_unit:"),
+}
+MEMORY_OUTCOMES = {"success": mark("Success"), "partial": mark("Partial success"), "failure": mark("Failure")}
+POLICY_PHASES = {
+    "static": mark("static"),
+    "recall": mark("recall"),
+    "reward": mark("reward"),
+    "adapt": mark("adapt"),
+}
+POLICY_EVENTS = {
+    "updated": mark("Updated"),
+    "evaluated": mark("Evaluated"),
+    "restored": mark("Restored"),
+}
+POLICY_EVENT_LOOKS = {
+    "updated": ("blue", ":material/model_training:"),
+    "evaluated": ("gray", ":material/fact_check:"),
+    "restored": ("orange", ":material/history:"),
+}
+POLICY_VERDICTS = {
+    "better": mark("Better: it is the good one now"),
+    "same": mark("As good as the good one"),
+    "worse": mark("Worse than the good one"),
+    "restore": mark("Worse once too often: the good one was restored"),
 }
 TRIGGERS = {
     "episodes": mark("enough new episodes"),
@@ -221,6 +250,8 @@ GROUPS = {
     "utility": mark("Utility"),
     "retrieval": mark("Retrieval"),
     "round": mark("Round"),
+    "memory": mark("Memory"),
+    "policy": mark("Policy"),
     "gate": mark("Gate"),
     "review": mark("Review"),
     "budget": mark("Budget"),

@@ -33,7 +33,9 @@ def show_new(app: Context, t: Translator) -> None:
             st.session_state[f"library_new_{field}"] = ""
     with st.form("library_new", border=True):
         domains = known_domains(app)
-        domain = st.selectbox(t("Domain"), domains, key="library_new_domain", accept_new_options=True)
+        domain = st.selectbox(
+            t("Domain"), domains, key="library_new_domain", accept_new_options=True, bind="query-params"
+        )
         content = rule_fields(t, "library_new", {})
         sent = st.form_submit_button(
             t("Save as a candidate"), type="primary", icon=":material/save:", key="library_new_save"

@@ -20,6 +20,10 @@ CHOICES = {
     "ucb": mark("UCB formula"),
     "thompson": mark("Thompson sampling"),
     "default": mark("Positive mean difference"),
+    "similar": mark("By similarity"),
+    "two_phase": mark("By similarity and learned Q"),
+    "hint": mark("A line in the prompt"),
+    "logit": mark("Added to the model's log-probabilities"),
     "strict": mark("Interval above 0"),
 }
 

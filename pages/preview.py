@@ -4,13 +4,15 @@ from math import isinf
 
 import streamlit as st
 
+from core.episodes.memory.recall import Recalled
 from core.errors import UserError
+from core.experience_preview import Advice
 from core.i18n import Translator
 from core.preview import PreviewRow, PromptPreview
 from core.views.library import library_counts
 from pages.context import Context, context, settings_now, translator
-from pages.labels import FATES, STATES, label
-from pages.models import previewer
+from pages.labels import FATES, POLICY_PHASES, STATES, TIERS, label
+from pages.models import experience_reader, previewer
 from pages.widgets import plain
 
 
@@ -88,6 +90,42 @@ def _others(t: Translator, rows: list[PreviewRow]) -> None:
     st.table(table, hide_index=True)
 
 
+def _experience(t: Translator, advice: Advice | None, phase: str) -> None:
+    st.subheader(t("From experience"), anchor=False)
+    if advice is None:
+        st.caption(t("The phase is {phase}: nothing is taken from experience.", phase=label(t, POLICY_PHASES, phase)))
+        return
+    st.caption(
+        t(
+            "In the phase {phase}, before its first decision, a training episode is told this besides. A held-out "
+            "test never sees the memories of its own task.",
+            phase=label(t, POLICY_PHASES, phase),
+        )
+    )
+    if advice.told:
+        st.table([_told(t, one) for one in advice.told], hide_index=True)
+    if advice.text:
+        st.code(advice.text, language=None, wrap_lines=True)
+    else:
+        st.caption(t("Nothing: no memory is near enough, and no action is preferred clearly enough."))
+    if advice.bends:
+        st.caption(
+            t("Preferences are added to the model's log-probabilities, so that the prompt says nothing of them.")
+        )
+
+
+def _told(t: Translator, one: Recalled) -> dict[str, str]:
+    memory = one.memory
+    return {
+        t("Memory"): plain(memory.action),
+        t("Similarity"): t.number(one.similarity, 2),
+        t("Score"): t.signed(one.score),
+        t("Return"): t.signed(memory.value),
+        "Q": t.signed(memory.q),
+        t("Tier"): label(t, TIERS, memory.tier),
+    }
+
+
 def main() -> None:
     """Show the page."""
     app, t = context(), translator()
@@ -101,13 +139,16 @@ def main() -> None:
         return
     try:
         with st.spinner(t("Looking up rules …")):
-            preview = previewer().preview(settings_now(app), domain, query)
+            settings = settings_now(app)
+            preview = previewer().preview(settings, domain, query)
+            advice = experience_reader().advice(settings, domain, query)
     except UserError as error:
         st.error(t.error(error), icon=":material/error:")
         return
     _figures(t, preview)
     _served(t, [row for row in preview.rows if row.fate == "served"])
     _others(t, [row for row in preview.rows if row.fate != "served"])
+    _experience(t, advice, settings.policy.phase)
     with st.expander(t("The whole prompt"), icon=":material/description:"):
         st.code(preview.text, language=None, wrap_lines=True)
 

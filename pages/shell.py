@@ -42,6 +42,7 @@ def _navigation(app: Context, t: Translator) -> st.Page:
         st.Page("conflicts.py", title=conflicts, icon=":material/compare_arrows:"),
         st.Page("library.py", title=t("Library"), icon=":material/library_books:"),
         st.Page("preview.py", title=t("Preview"), icon=":material/preview:"),
+        st.Page("memory_policy.py", title=t("Memory and policy"), icon=":material/psychology:"),
         st.Page("episodes.py", title=t("Episodes"), icon=":material/forum:"),
         st.Page("provenance.py", title=t("Provenance"), icon=":material/account_tree:"),
         st.Page("diagnostics.py", title=t("Diagnostics"), icon=":material/troubleshoot:"),

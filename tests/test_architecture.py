@@ -25,7 +25,7 @@ LAYERS = (
     ("core.episodes", "core.policy", "core.rules"),
     ("core.learning",),
     ("core.people",),
-    ("core.curation", "core.preview", "core.views"),
+    ("core.curation", "core.experience_preview", "core.preview", "core.views"),
     ("core.conflict_preview",),
     ("core.api", "core.cli"),
     ("core.__main__",),

@@ -18,6 +18,7 @@ from core.curation.conflicts import (
 )
 from core.curation.drafts import discard_draft, save_draft
 from core.curation.evidence import ask_for_evidence
+from core.curation.experience import choose_phase, restore_memory, restore_snapshot
 from core.curation.feedback import give_feedback
 from core.curation.handbook import import_handbook
 from core.curation.loop import change_setting, set_loop, step_loop
@@ -52,6 +53,7 @@ __all__ = [
     "assign",
     "change_roles",
     "change_setting",
+    "choose_phase",
     "claim",
     "create",
     "deactivate",
@@ -81,6 +83,8 @@ __all__ = [
     "release",
     "restore",
     "restore_many",
+    "restore_memory",
+    "restore_snapshot",
     "revive_refusal",
     "rewind_to_round",
     "save_draft",

@@ -4,11 +4,11 @@ from typing import Any
 
 from core.clock import Clock
 from core.control import current_settings, set_control
-from core.curation.desk import at_desk
+from core.curation.desk import Desk, at_desk
 from core.db import Database
 from core.errors import UserError
 from core.people.permissions import Action
-from core.settings import Settings
+from core.settings import PHASE, Settings
 from core.tables import SettingOverride
 
 
@@ -46,14 +46,29 @@ def change_setting(database: Database, *, name: str, value: Any, settings: Setti
     Raises:
         UserError: unknown or not adjustable, out of range, or in contradiction to another setting.
     """
+    if name == PHASE:
+        raise UserError(
+            "How far experience reaches is chosen on the page Memory and policy, which checks what it needs. "
+            "Nothing was changed."
+        )
     action = Action.CHANGE_BUDGET if name.startswith("budget.") else Action.CHANGE_SETTING
     with at_desk(database, action, actor, clock) as desk:
         desk.check()
-        row = desk.session.get(SettingOverride, name) or SettingOverride(
-            name=name, value=value, changed_by=actor, changed_at=clock()
-        )
-        row.value, row.changed_by, row.changed_at = value, actor, clock()
-        desk.session.add(row)
-        desk.session.flush()
-        current_settings(desk.session, settings)
+        override(desk, name, value, settings)
         desk.record(name, value=value)
+
+
+def override(desk: Desk, name: str, value: Any, settings: Settings) -> None:
+    """Store what a setting is from now on.
+
+    Raises:
+        UserError: unknown or not adjustable, out of range, or in contradiction to another setting.
+    """
+    actor, now = desk.change.actor, desk.change.clock()
+    row = desk.session.get(SettingOverride, name) or SettingOverride(
+        name=name, value=value, changed_by=actor, changed_at=now
+    )
+    row.value, row.changed_by, row.changed_at = value, actor, now
+    desk.session.add(row)
+    desk.session.flush()
+    current_settings(desk.session, settings)

@@ -16,20 +16,28 @@ from core.tables import (
     Episode,
     Memory,
     MemoryUse,
+    PolicyEvent,
+    PolicySnapshot,
     ReviewDraft,
     Rule,
     RuleEvent,
     RuleUse,
 )
 
-_TRAILS = (AuditEntry, AuditHead, AuditObject, RuleEvent, Claim, ReviewDraft)
+_TRAILS = (AuditEntry, AuditHead, AuditObject, RuleEvent, PolicyEvent, Claim, ReviewDraft)
 """Append-only or about it, or somebody's own working state: nothing of these is ever taken back."""
 
-_COUNTED = (Episode, RuleUse, Memory, MemoryUse)
+_COUNTED = (Episode, RuleUse, MemoryUse)
 """Follow from an episode's reward, which is taken back in their place (see ``core.curation.corrections``)."""
 
-_RULE_COLUMNS = (*CONTENT_FIELDS, "version")
-"""A rule's statistics are counted by the loop, whatever people do; an undo leaves them alone."""
+_COLUMNS: dict[type[SQLModel], tuple[str, ...]] = {
+    # A rule's statistics are counted by the loop, whatever people do; an undo leaves them alone.
+    Rule: (*CONTENT_FIELDS, "version"),
+    # So are a memory's return and Q.
+    Memory: ("tier", "covered_by", "restored"),
+    # A policy is never overwritten, and its weights are no text.
+    PolicySnapshot: tuple(name for name in PolicySnapshot.model_fields if name != "state"),
+}
 
 
 class Recorder:
@@ -60,14 +68,17 @@ class Recorder:
 
 
 def key_of(row: SQLModel) -> Any:
-    """Return the primary key of a row; each recorded table has one of a single column, known before the flush."""
+    """Return the primary key of a row; each recorded table has one of a single column.
+
+    It is known before the flush, but for a snapshot's, of which an action adds one at most.
+    """
     mapper: Mapper[Any] = inspect(type(row))
     (column,) = mapper.primary_key
     return getattr(row, str(column.key))
 
 
 def state_of(row: SQLModel) -> dict[str, Any]:
-    """Return a row as JSON: all its columns, of a rule those that people and the lifecycle change."""
+    """Return a row as JSON: all its columns, of some tables those that people's actions change."""
     return _as_json(type(row), {name: getattr(row, name) for name in _columns(type(row))})
 
 
@@ -81,7 +92,7 @@ def _state_before(row: SQLModel) -> dict[str, Any]:
 
 
 def _columns(table: type[SQLModel]) -> tuple[str, ...]:
-    return _RULE_COLUMNS if table is Rule else tuple(table.model_fields)
+    return _COLUMNS.get(table) or tuple(table.model_fields)
 
 
 def _as_json(table: type[SQLModel], values: Mapping[str, Any]) -> dict[str, Any]:

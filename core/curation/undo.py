@@ -9,8 +9,10 @@ from sqlmodel import Session, SQLModel
 from core.clock import Clock
 from core.curation.corrections import carry_over, forget
 from core.curation.desk import Desk, at_desk
+from core.curation.experience import take_snapshot_back
 from core.curation.recorder import state_of
 from core.db import Database
+from core.episodes.memory.tiers import put_back
 from core.errors import ConcurrentChangeError, NotAllowedError, UserError
 from core.i18n import mark
 from core.people.checks import check_role
@@ -19,7 +21,7 @@ from core.rules.comebacks import contradicted
 from core.rules.conflict_records import reopen_conflicts
 from core.rules.library import CONTENT_FIELDS, restore_content
 from core.rules.lifecycle import Cause, State
-from core.tables import AuditEntry, EpisodeReward, Rule, Undone
+from core.tables import AuditEntry, EpisodeReward, Memory, PolicySnapshot, Rule, Undone
 
 TABLE_NAMES = {
     "rule": mark("Rule"),
@@ -36,6 +38,8 @@ TABLE_NAMES = {
     "rule_pin": mark("Pin"),
     "saved_view": mark("Saved view"),
     "episode_reward": mark("Reward of an episode"),
+    "memory": mark("Memory"),
+    "policy_snapshot": mark("Snapshot"),
     "undone": mark("Action"),
 }
 """What a row of each table is called for people."""
@@ -116,6 +120,10 @@ def _take_back(desk: Desk, changes: Sequence[Mapping[str, Any]]) -> None:
         row = desk.session.get(table, change["key"])
         if isinstance(row, Rule):
             _restore_rule(desk, row, before)
+        elif isinstance(row, PolicySnapshot):
+            take_snapshot_back(desk, row)
+        elif isinstance(row, Memory) and before is not None:
+            put_back(desk.session, row, before)
         elif before is None:
             if isinstance(row, EpisodeReward):
                 forget(desk.session, row)

@@ -5,11 +5,9 @@ Held-out tasks never reach it: it learns from memories, and those are of trainin
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 import numpy as np
-from sqlmodel import Session, col, func, select
+from sqlmodel import col, select
 
 from core.episodes.memory.index import MemoryIndex
 from core.ids import derive_seed
@@ -17,6 +15,7 @@ from core.learning.bench import Bench
 from core.policy.adapter import Adapter, Decision
 from core.policy.explaining import Learned, explain
 from core.policy.guardrail import Evaluation, Verdict
+from core.policy.phases import known_of
 from core.policy.sampling import Remembered, draw_batch, may_update
 from core.policy.snapshots import SYSTEM, Occasion, add_snapshot, current_adapter, guard, log, logged
 from core.tables import Episode, Memory
@@ -26,21 +25,6 @@ _LATEST = 2_000
 _NEIGHBOURS = 6
 _EXPLAINED, _GROUPS, _TOLD = 500, 12, 5
 """Latest decisions that an update is explained by, kinds of states told apart, and changes told at most."""
-
-
-@dataclass(frozen=True)
-class Known:
-    """How much there is to learn from: episodes with memories, and when the first one ended (None for none)."""
-
-    episodes: int
-    since: datetime | None
-
-
-def known_of(session: Session, domain: str) -> Known:
-    """Count the remembered episodes."""
-    query = select(func.count(func.distinct(Memory.episode_id)), func.min(Memory.created_at))
-    count, since = session.exec(query.where(Memory.environment == domain)).one()
-    return Known(int(count), since)
 
 
 def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) -> int:
@@ -67,9 +51,12 @@ def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) ->
     if not remembered:
         return 0
     seed = derive_seed(bench.settings.loop.seed, "adapter", number)
+    dim = len(remembered[0].decision.state)
+    if adapter is not None and adapter.dim != dim:
+        adapter = None  # states are encoded in another way now: begin anew
     before = adapter and Adapter.restored(adapter.snapshot(), settings)
     if adapter is None:
-        adapter = Adapter(len(remembered[0].decision.state), settings, seed)
+        adapter = Adapter(dim, settings, seed)
     rng = random.Random(seed)
     times = min(settings.most_updates, settings.updates_per_episode * fresh)
     for _ in range(times):

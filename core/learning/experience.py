@@ -20,10 +20,9 @@ from core.ids import derive_seed
 from core.learning.step_rules import StepRules
 from core.policy.adapter import Adapter
 from core.policy.advantage import Tried
+from core.policy.phases import PHASES
 from core.policy.preferences import Preferences, hint
 from core.settings import Settings
-
-_PHASES = ("static", "recall", "reward", "adapt")
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Sources:
 
 def sources_of(settings: Settings) -> Sources:
     """Return what the phase that people unlocked allows."""
-    reached = _PHASES.index(settings.policy.phase)
+    reached = PHASES.index(settings.policy.phase)
     return Sources(recall=reached >= 1, advantage=reached >= 2 and settings.policy.advantage, adapter=reached >= 3)
 
 

@@ -41,6 +41,9 @@ ACTION_NAMES = {
     Action.REVIVE_REFUSAL: mark("Revive a refused draft"),
     Action.RESOLVE_CONFLICT: mark("Resolve a conflict"),
     Action.GIVE_FEEDBACK: mark("Say how an episode ended"),
+    Action.RESTORE_MEMORY: mark("Restore a memory"),
+    Action.RESTORE_SNAPSHOT: mark("Restore a snapshot of the policy"),
+    Action.CHOOSE_PHASE: mark("Choose how far experience reaches"),
     Action.SET_LOOP: mark("Run or pause the loop"),
     Action.STEP_LOOP: mark("Run single rounds"),
     Action.CHANGE_SETTING: mark("Change a setting"),
@@ -60,22 +63,30 @@ RULE_STATE_NAMES = {
     "archived": mark("Archived"),
 }
 
-STATE_NAMES = RULE_STATE_NAMES | {
-    "open": mark("Open"),
-    "accepted": mark("Accepted"),
-    "refused": mark("Refused"),
-    "revived": mark("Revived"),
-    "resolved": mark("Resolved"),
-    "waiting": mark("Waiting"),
-    "decided": mark("Decided"),
-    "dismissed": mark("Dismissed"),
-    "learning": mark("For learning"),
-    "evaluation": mark("Held-out test"),
-    "absent": mark("No account"),
-    "deactivated": mark("Deactivated"),
-    "done": mark("Done"),
-    "undone": mark("Undone"),
-}
+TIER_NAMES = {"hot": mark("Hot"), "warm": mark("Warm"), "cold": mark("Cold")}
+
+STATE_NAMES = (
+    RULE_STATE_NAMES
+    | TIER_NAMES
+    | {
+        "in_force": mark("In force"),
+        "earlier": mark("Earlier"),
+        "open": mark("Open"),
+        "accepted": mark("Accepted"),
+        "refused": mark("Refused"),
+        "revived": mark("Revived"),
+        "resolved": mark("Resolved"),
+        "waiting": mark("Waiting"),
+        "decided": mark("Decided"),
+        "dismissed": mark("Dismissed"),
+        "learning": mark("For learning"),
+        "evaluation": mark("Held-out test"),
+        "absent": mark("No account"),
+        "deactivated": mark("Deactivated"),
+        "done": mark("Done"),
+        "undone": mark("Undone"),
+    }
+)
 
 KIND_NAMES = {
     "rule": mark("Rule"),
@@ -87,6 +98,8 @@ KIND_NAMES = {
     "conflict": mark("Conflict"),
     "item": mark("Waiting item"),
     "episode": mark("Episode"),
+    "memory": mark("Memory"),
+    "snapshot": mark("Snapshot"),
     "policies": mark("Policies"),
     "loop": mark("Loop"),
     "setting": mark("Setting"),

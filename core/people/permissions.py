@@ -48,6 +48,9 @@ class Action(StrEnum):
     REVIVE_REFUSAL = "revive_refusal"
     RESOLVE_CONFLICT = "resolve_conflict"
     GIVE_FEEDBACK = "give_feedback"
+    RESTORE_MEMORY = "restore_memory"
+    RESTORE_SNAPSHOT = "restore_snapshot"
+    CHOOSE_PHASE = "choose_phase"
     SET_LOOP = "set_loop"
     STEP_LOOP = "step_loop"
     CHANGE_SETTING = "change_setting"
@@ -82,6 +85,8 @@ STATES: dict[str, frozenset[str]] = {
     "conflict": frozenset({"open", "resolved", "dismissed"}),
     "item": frozenset({"waiting", "decided"}),
     "episode": frozenset({"learning", "evaluation"}),
+    "memory": frozenset({"hot", "warm", "cold"}),
+    "snapshot": frozenset({"in_force", "earlier"}),
     "policies": frozenset({STANDING}),
     "loop": frozenset({STANDING}),
     "setting": frozenset({STANDING}),
@@ -134,6 +139,12 @@ PERMISSIONS: dict[Action, Permission] = {
     # Operators see where a person had to step in, experts whether it was right after all. An evaluation has decided
     # about a round already, so nobody changes its outcome afterwards.
     Action.GIVE_FEEDBACK: _may(_E, _O, kind="episode", states=("learning",)),
+    # A memory speaks for itself as a rule does, and like a rule it comes back on an expert's or an operator's word.
+    Action.RESTORE_MEMORY: _may(_E, _O, kind="memory", states=("cold",)),
+    # As a rewind of the library: it is about how the agent runs, not about what is right in its trade.
+    Action.RESTORE_SNAPSHOT: _may(_O, kind="snapshot", states=("earlier",)),
+    # A setting like others, but for what it needs.
+    Action.CHOOSE_PHASE: _may(_O, kind="setting"),
     Action.SET_LOOP: _may(_O, _M, kind="loop"),
     Action.STEP_LOOP: _may(_O, _M, kind="loop"),
     Action.CHANGE_SETTING: _may(_O, kind="setting"),

@@ -68,14 +68,21 @@ class Adapter:
         """All actions it has learned something about, in the order it met them."""
         return tuple(self._actions)
 
+    @property
+    def dim(self) -> int:
+        """Length of the embeddings it takes."""
+        return int(self._hidden.shape[1])
+
     def bias(self, state: np.ndarray, candidates: Sequence[str]) -> dict[str, float]:
         """Return what to add to each candidate's logit, within +-max_bias; 0 for an action it never met.
+
+        Of states that another embedding model encoded it knows nothing.
 
         Args:
             state: shape (dim,).
             candidates: the actions at hand.
         """
-        known = [action for action in candidates if action in self._actions]
+        known = [action for action in candidates if action in self._actions and len(state) == self.dim]
         found = dict.fromkeys(candidates, 0.0)
         if known:
             with torch.no_grad():
@@ -178,7 +185,7 @@ class Adapter:
             return
         for action in fresh:
             self._actions[action] = len(self._actions)
-        rows = torch.zeros(len(fresh), self._settings.hidden)
+        rows = torch.zeros(len(fresh), self._out.shape[1])
         moments = self._optimiser.state.pop(self._out, None)
         self._out = torch.cat([self._out.detach(), rows]).requires_grad_()
         self._optimiser.param_groups[0]["params"][1] = self._out

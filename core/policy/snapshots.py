@@ -16,6 +16,7 @@ from core.settings_experience import PolicySettings
 from core.tables import PolicyEvent, PolicySnapshot
 
 SYSTEM = "system"
+_JUDGING = ("evaluated", "restored")
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,11 @@ class Occasion:
     round_number: int | None = None
 
 
-def newest_snapshot(session: Session, environment: str) -> PolicySnapshot | None:
-    """Return the policy in force; None before the first update."""
+def newest_snapshot(session: Session, environment: str, *, before: int | None = None) -> PolicySnapshot | None:
+    """Return the policy in force, or the one in force before a snapshot was added; None before the first update."""
     query = select(PolicySnapshot).where(PolicySnapshot.environment == environment)
+    if before is not None:
+        query = query.where(col(PolicySnapshot.id) < before)
     return session.exec(query.order_by(col(PolicySnapshot.id).desc()).limit(1)).first()
 
 
@@ -60,7 +63,12 @@ def add_snapshot(session: Session, environment: str, adapter: Adapter, occasion:
 
 
 def go_back(session: Session, snapshot: PolicySnapshot, occasion: Occasion) -> PolicySnapshot:
-    """Put an older snapshot in force again, and log it."""
+    """Put an older snapshot in force again, and log it; the guardrail begins to count anew.
+
+    If it was judged good once, later evaluations are compared with that one from now on: a person who goes back to it
+    would else see their word overruled by the memory of a better policy.
+    """
+    good = _judged_good(session, snapshot) or guardrail(session, snapshot.environment).good
     fields = ("environment", "updates", "success", "turns", "tasks", "good", "state")
     row = PolicySnapshot(
         **{name: getattr(snapshot, name) for name in fields},
@@ -69,7 +77,8 @@ def go_back(session: Session, snapshot: PolicySnapshot, occasion: Occasion) -> P
     )
     session.add(row)
     session.flush()
-    log(session, row, "restored", occasion, {"from": snapshot.id})
+    details = {"from": snapshot.id, "worse": 0, "good": None if good is None else asdict(good)}
+    log(session, row, "restored", occasion, details)
     return row
 
 
@@ -108,11 +117,23 @@ def guard(
 
 def guardrail(session: Session, environment: str) -> Guardrail:
     """Return what the guardrail remembers, from the log."""
-    query = select(PolicyEvent).where(PolicyEvent.environment == environment, PolicyEvent.kind == "evaluated")
+    query = select(PolicyEvent).where(PolicyEvent.environment == environment, col(PolicyEvent.kind).in_(_JUDGING))
     last = session.exec(query.order_by(col(PolicyEvent.id).desc()).limit(1)).first()
     if last is None or last.details.get("good") is None:
         return Guardrail()
     return Guardrail(Evaluation(**last.details["good"]), int(last.details["worse"]))
+
+
+def _judged_good(session: Session, snapshot: PolicySnapshot) -> Evaluation | None:
+    """Return the evaluation by which a good snapshot became the good one; None for others."""
+    if not snapshot.good:
+        return None
+    query = select(PolicyEvent).where(PolicyEvent.snapshot_id == snapshot.id, col(PolicyEvent.kind).in_(_JUDGING))
+    for event in session.exec(query.order_by(col(PolicyEvent.id).desc())):
+        good = event.details["good"]
+        if good is not None and (event.kind == "restored" or event.details["verdict"] == "better"):
+            return Evaluation(**good)
+    return None
 
 
 def logged(session: Session, environment: str, kind: str, round_number: int) -> bool:

@@ -9,7 +9,7 @@ from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from core.control import current_settings
-from core.settings import ADJUSTABLE, Settings
+from core.settings import ADJUSTABLE, PHASE, Settings
 from core.tables import Lease, LoopControl, Refusal, Round, SettingOverride
 from core.views.paging import PAGE_SIZE, Page
 
@@ -177,7 +177,7 @@ def rounds_by_verdict(session: Session) -> tuple[VerdictCount, ...]:
 
 
 def settings_in_force(session: Session, settings: Settings) -> tuple[SettingRow, ...]:
-    """List the adjustable settings as they are in force now, with what people changed.
+    """List the adjustable settings as they are in force now, with what people changed; the phase has its own page.
 
     Args:
         session: for reading.
@@ -192,6 +192,8 @@ def settings_in_force(session: Session, settings: Settings) -> tuple[SettingRow,
     for group in ADJUSTABLE:
         for field, info in type(getattr(settings, group)).model_fields.items():
             name = f"{group}.{field}"
+            if name == PHASE:
+                continue
             kind, choices = _kind(info.annotation)
             changed = overrides.get(name)
             rows.append(

@@ -23,14 +23,15 @@ from core.errors import NotAllowedError, UserError
 from core.people.accounts import Identity, set_sign_in_needed
 from core.people.names import ACTION_NAMES, KIND_NAMES, ROLE_NAMES, STATE_NAMES
 from core.people.permissions import PERMISSIONS, STANDING, STATES, Action, Role
+from core.policy.snapshots import newest_snapshot
 from core.rules.library import SYSTEM, Change, create_rule, edit_rule, get_rule, last_event_id, move_rule
 from core.rules.lifecycle import Cause, State
 from core.rules.pins import pin_rule
 from core.rules.policies import Decision, PolicyTerms, stored_policies
 from core.settings import Settings
-from core.tables import AuditEntry, Conflict, Person, Proposal, Refusal, Rule, SavedView, Undone
+from core.tables import AuditEntry, Conflict, Person, PolicySnapshot, Proposal, Refusal, Rule, SavedView, Undone
 from core.tables.rules import RuleContent
-from tests.learning.rows import an_episode
+from tests.learning.rows import a_memory, a_snapshot, an_episode
 from tests.support.settling import settle
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -71,6 +72,9 @@ EXPECTED = {  # action -> roles besides administrators, kind, states
     "revive_refusal": ("expert", "refusal", "refused"),
     "resolve_conflict": ("operator", "conflict", "open"),
     "give_feedback": ("expert operator", "episode", "learning"),
+    "restore_memory": ("expert operator", "memory", "cold"),
+    "restore_snapshot": ("operator", "snapshot", "earlier"),
+    "choose_phase": ("operator", "setting", STANDING),
     "set_loop": ("operator manager", "loop", STANDING),
     "step_loop": ("operator manager", "loop", STANDING),
     "change_setting": ("operator", "setting", STANDING),
@@ -213,6 +217,26 @@ def make_episode(session: Session, state: str) -> str:
     return episode.id
 
 
+def make_memory(session: Session, state: str) -> str:
+    episode = make_episode(session, "learning")
+    session.flush()
+    memory = a_memory(episode, tier=state)
+    session.add(memory)
+    session.flush()
+    return str(memory.id)
+
+
+def make_snapshot(session: Session, state: str) -> str:
+    """Make the snapshots of an environment of its own; the last one is in force."""
+    snapshots = [a_snapshot(environment=f"desk {next(NUMBERS)}")]
+    if state == "earlier":
+        snapshots.append(a_snapshot(environment=snapshots[0].environment))
+    for one in snapshots:
+        session.add(one)
+        session.flush()
+    return str(snapshots[0].id)
+
+
 def make_account(session: Session, state: str) -> str:
     email = f"person{next(NUMBERS)}@example.com"
     return email if state == "absent" else make_person(session, email, "manager", active=state == "active")
@@ -236,6 +260,8 @@ MAKERS: dict[str, Callable[[Session, str], str]] = {
     "rules": make_rule,
     "item": lambda session, state: make_rule(session, "candidate" if state == "waiting" else "active"),
     "episode": make_episode,
+    "memory": make_memory,
+    "snapshot": make_snapshot,
     "library": lambda session, state: f"desk {next(NUMBERS)}",
     "policies": lambda session, state: "policies",
     "view": lambda session, state: f"view {next(NUMBERS)}",
@@ -294,6 +320,14 @@ def written(domain: str) -> dict[str, Any]:
     }
 
 
+def restore_snapshot(database: Database, key: str, **who: Any) -> None:
+    with database.read() as session:
+        environment = session.get_one(PolicySnapshot, int(key)).environment
+        newest = newest_snapshot(session, environment)
+    in_force = newest.id or 0 if newest else 0
+    curation.restore_snapshot(database, snapshot_id=int(key), in_force=in_force, reason="worse since", **who)
+
+
 def person_act(act: Callable[..., object], **more: Any) -> Callable[..., object]:
     def do(database: Database, key: str, **who: Any) -> object:
         with database.read() as session:
@@ -347,6 +381,11 @@ CASES: dict[Action, Callable[..., object]] = {
     Action.RESOLVE_CONFLICT: lambda d, key, **who: settle(d, key, None, **who),
     Action.GIVE_FEEDBACK: lambda d, key, **who: curation.give_feedback(
         d, episode_id=key, version=0, verdict="failure", reason="it came back", **who
+    ),
+    Action.RESTORE_MEMORY: lambda d, key, **who: curation.restore_memory(d, memory_id=int(key), **who),
+    Action.RESTORE_SNAPSHOT: restore_snapshot,
+    Action.CHOOSE_PHASE: lambda d, key, **who: curation.choose_phase(
+        d, phase="static", environment="desk", settings=SETTINGS, **who
     ),
     Action.SET_LOOP: lambda d, key, **who: curation.set_loop(d, wanted="run", **who),
     Action.STEP_LOOP: lambda d, key, **who: curation.step_loop(d, rounds=1, **who),

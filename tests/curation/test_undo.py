@@ -31,6 +31,7 @@ from core.tables import (
     EpisodeReward,
     EvidenceWish,
     LoopControl,
+    Memory,
     Person,
     Policy,
     Proposal,
@@ -43,7 +44,7 @@ from core.tables import (
     Undone,
 )
 from core.tables.rules import RuleContent
-from tests.learning.rows import an_episode
+from tests.learning.rows import a_memory, an_episode
 from tests.support.embedding import WordEmbedder
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -53,7 +54,7 @@ WHO: dict[str, Any] = {"actor": "ada", "clock": lambda: NOW}
 TWO_EYES = Settings(_env_file=None, review=ReviewSettings(second_opinion="desk"))
 TABLES: tuple[type[SQLModel], ...] = (
     *(Rule, RulePin, Conflict, Proposal, Refusal, SettingOverride, LoopControl, Person),
-    *(Approval, Assignment, EpisodeReward, Episode, EvidenceWish, Policy, SavedView),
+    *(Memory, Approval, Assignment, EpisodeReward, Episode, EvidenceWish, Policy, SavedView),
 )
 
 
@@ -99,6 +100,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
         create_rule(session, late, Change(SYSTEM, lambda: NOW, round_number=2), origin="reflection", id="z")
         session.add(RulePin(rule_id="b", pinned_by="ada", pinned_at=NOW))
         session.add(an_episode("e", arm="external"))
+        session.flush()
+        session.add(a_memory("e", id=7, tier="cold", covered_by=9, vector=b"\x80\xff"))
         session.add(SavedView(id="v", page="library", owner="ada", name="Mine", query={"a": "1"}, changed_at=NOW))
     yield opened
     opened.close()
@@ -185,6 +188,8 @@ ACTS: dict[str, Callable[[Database], object]] = {
     "give_feedback": lambda d: curation.give_feedback(
         d, episode_id="e", version=0, verdict="taken_over", reason="the agent gave up", **WHO
     ),
+    "restore_memory": lambda d: curation.restore_memory(d, memory_id=7, **WHO),
+    "choose_phase": lambda d: curation.choose_phase(d, phase="static", environment="desk", settings=SETTINGS, **WHO),
     "set_loop": lambda d: curation.set_loop(d, wanted="run", **WHO),
     "step_loop": lambda d: curation.step_loop(d, rounds=3, **WHO),
     "setting": lambda d: curation.change_setting(d, name="round.tasks", value=7, settings=SETTINGS, **WHO),

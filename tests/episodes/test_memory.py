@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sqlmodel import select
 
 from core.db import Database, open_database
+from core.embeddings import Kind
 from core.environments.protocol import ToolSpec
 from core.episodes.actions import ActionNames
 from core.episodes.memory.decisions import decisions, returns
@@ -251,6 +252,34 @@ def test_the_index_follows_what_changes(database: Database) -> None:
         restore(session, session.get_one(Memory, first))
     index.follow()
     assert [one.memory.id for one in index.near(vector, 5)] == [first, second]
+
+
+def test_what_was_written_while_a_reader_encoded_is_found_by_it_later(database: Database) -> None:
+    """The loop remembers an episode while a page's index encodes: at first it has no vector, then it is found."""
+
+    class Interrupted(WordEmbedder):
+        waiting = True
+
+        def encode(self, texts: Sequence[str], kind: Kind = "query", *, store: bool = True) -> np.ndarray:
+            if self.waiting:
+                self.waiting = False
+                remembered("late")
+            return super().encode(texts, kind, store=store)
+
+    def remembered(name: str) -> None:
+        messages = [{"role": "user", "content": name}, call(1, "look", '{"part": "db"}'), said(1, "seen")]
+        episode = an_episode(name, environment="w", messages=messages, ended_at=NOW)
+        with database.write() as session:
+            session.add(episode)
+            session.flush()
+            remember(session, episode, 1.0, NAMES, SETTINGS, 0.95)
+
+    remembered("early")
+    index = MemoryIndex(database, Interrupted(), "w", SETTINGS)
+    index.follow()
+    assert len(index) == 1
+    index.follow()
+    assert len(index) == 2
 
 
 def test_beyond_the_border_faiss_finds_what_looking_at_each_one_finds(database: Database) -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core.rules.retrieval import Hit
-from core.tables import Episode, Round, Rule, RuleUse, Task
+from core.tables import Episode, Memory, PolicySnapshot, Round, Rule, RuleUse, Task
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DOMAIN = "desk"
@@ -55,6 +55,28 @@ def a_use(episode_id: str, rule_id: str, **columns: Any) -> RuleUse:
         "score": 0.5,
     }
     return RuleUse(**given | columns)
+
+
+def a_memory(episode_id: str, step: int = 2, **columns: Any) -> Memory:
+    given: dict[str, Any] = {
+        "environment": DOMAIN,
+        "episode_id": episode_id,
+        "task_id": f"{DOMAIN}/{episode_id}",
+        "agent": "rulewright",
+        "step": step,
+        "state": "the queue grows",
+        "action": "drain(queue=orders)",
+        "step_reward": 0.0,
+        "reward": 1.0,
+        "value": 0.9,
+        "created_at": NOW,
+    }
+    return Memory(**given | columns)
+
+
+def a_snapshot(**columns: Any) -> PolicySnapshot:
+    given: dict[str, Any] = {"environment": DOMAIN, "updates": 3, "state": b"\x80\xff", "created_at": NOW}
+    return PolicySnapshot(**given | columns)
 
 
 def a_task(number: int, **columns: Any) -> Task:

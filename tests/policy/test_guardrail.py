@@ -1,10 +1,23 @@
 """The guardrail restores after exactly so many worse evaluations in a row, and not before."""
 
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlmodel import Session
 
+from core.db import open_database
 from core.policy.guardrail import Evaluation, Guardrail
+from core.policy.snapshots import Occasion, go_back, guard, guardrail, newest_snapshot
+from core.settings_experience import PolicySettings
+from core.tables import PolicySnapshot
+from tests.learning.rows import a_snapshot
 
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 GOOD, WORSE = Evaluation(0.8, 5.0), Evaluation(0.7, 5.0)
 
 
@@ -41,3 +54,48 @@ def test_it_never_restores_without_so_many_worse_ones_in_a_row(rows: list[tuple[
     for place, verdict in enumerate(said):
         if verdict == "restore":
             assert said[place - patience + 1 : place] == ["worse"] * (patience - 1)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    with closing(open_database(f"sqlite:///{tmp_path}/t.db")) as database, database.write() as opened:
+        yield opened
+
+
+def evaluated(session: Session, evaluation: Evaluation) -> str | None:
+    return guard(session, "desk", evaluation, 30, PolicySettings(), Occasion("system", NOW))
+
+
+def snapshot(session: Session, state: bytes) -> PolicySnapshot:
+    row = a_snapshot(state=state)
+    session.add(row)
+    session.flush()
+    return row
+
+
+def test_who_goes_back_to_a_good_policy_is_not_overruled_by_a_better_one(session: Session) -> None:
+    first = snapshot(session, b"first")
+    assert evaluated(session, Evaluation(0.6, 5)) == "better"
+    snapshot(session, b"second")
+    assert evaluated(session, Evaluation(0.8, 5)) == "better"
+    assert evaluated(session, Evaluation(0.7, 5)) == "worse"
+    again = go_back(session, first, Occasion("ada", NOW))
+    assert guardrail(session, "desk") == Guardrail(Evaluation(0.6, 5), worse=0)
+    assert [evaluated(session, Evaluation(0.6, 5)) for _ in range(3)] == ["same"] * 3
+    snapshot(session, b"third")
+    assert [evaluated(session, Evaluation(0.5, 5)) for _ in range(3)] == ["worse", "worse", "restore"]
+    newest = newest_snapshot(session, "desk")
+    assert newest is not None and newest.state == again.state == b"first"
+
+
+def test_who_goes_back_to_a_policy_that_was_never_good_keeps_what_it_is_compared_with(session: Session) -> None:
+    snapshot(session, b"good")
+    evaluated(session, Evaluation(0.8, 5))
+    bad = snapshot(session, b"bad")
+    assert evaluated(session, Evaluation(0.7, 5)) == "worse"
+    snapshot(session, b"other")
+    go_back(session, bad, Occasion("ada", NOW))
+    assert guardrail(session, "desk") == Guardrail(Evaluation(0.8, 5), worse=0)
+    assert [evaluated(session, Evaluation(0.7, 5)) for _ in range(3)] == ["worse", "worse", "restore"]
+    newest = newest_snapshot(session, "desk")
+    assert newest is not None and newest.state == b"good"

@@ -19,8 +19,8 @@ ARGUMENTS = (
     "--disable-sync",
 )
 PAGES = (
-    "", "review", "conflicts", "library", "preview", "episodes", "provenance", "diagnostics", "spend", "loop", "audit",
-    "people",
+    "", "review", "conflicts", "library", "preview", "memory_policy", "episodes", "provenance", "diagnostics", "spend",
+    "loop", "audit", "people",
 )  # fmt: skip
 WIDTHS = {"wide": 1280, "phone": 390}
 _LOADING = '[data-testid="stSkeleton"]'

@@ -10,6 +10,7 @@ from sqlmodel import col, select
 
 from core.db import Database
 from core.embeddings import COMPARISON, Embedder
+from core.episodes.memory.store import next_tick
 from core.episodes.trajectory import parts_of_state
 from core.settings_experience import MemorySettings
 from core.tables import Memory, Tier
@@ -165,10 +166,12 @@ class MemoryIndex:
             part = open_ones[start : start + _ENCODED_AT_ONCE]
             vectors = self.encode([state for _, state in part])
             with self._database.write() as session:
+                tick = next_tick(session, self._environment)  # another reader may have passed by what had no vector yet
                 for (memory_id, _), vector in zip(part, vectors, strict=True):
                     memory = session.get_one(Memory, memory_id)
                     memory.vector = vector.astype("<f4").tobytes()
                     memory.vector_model = self.encoding
+                    memory.touched = tick
                     session.add(memory)
 
     def _take_out(self, ids: Collection[int]) -> None:

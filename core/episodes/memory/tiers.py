@@ -3,8 +3,10 @@
 Upkeep looks only at memories that have passed a border since the last time, not at all of them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 from sqlmodel import Session, col, select
@@ -86,6 +88,14 @@ def keep_up(
 def restore(session: Session, memory: Memory) -> None:
     """Take a memory back from cold; it stays warm from now on."""
     memory.tier, memory.covered_by, memory.restored = Tier.WARM.value, None, True
+    memory.touched = next_tick(session, memory.environment)
+    session.add(memory)
+
+
+def put_back(session: Session, memory: Memory, placed: Mapping[str, Any]) -> None:
+    """Put a memory where it was: ``placed`` names its tier, what covers it, and whether it was restored."""
+    for name in ("tier", "covered_by", "restored"):
+        setattr(memory, name, placed[name])
     memory.touched = next_tick(session, memory.environment)
     session.add(memory)
 
