@@ -69,6 +69,7 @@ def a_memory(episode_id: str, step: int = 2, **columns: Any) -> Memory:
         "step_reward": 0.0,
         "reward": 1.0,
         "value": 0.9,
+        "gamma": 0.95,
         "created_at": NOW,
     }
     return Memory(**given | columns)

@@ -10,7 +10,7 @@ import numpy as np
 from sqlmodel import Session, col, select
 
 from core.db import Database
-from core.embeddings import COMPARISON
+from core.episodes.memory.index import encode_states, encoding_of
 from core.policy.adapter import Adapter, Decision
 from core.policy.guardrail import Evaluation
 from core.policy.snapshots import SYSTEM, Occasion, add_snapshot, guard, log
@@ -30,7 +30,7 @@ _TIERS = (Tier.HOT,) * 6 + (Tier.WARM,) * 2 + (Tier.COLD,) * 2
 
 def fill_experience(database: Database, *, now: datetime, episodes: int = 60) -> None:
     """Give the first training episodes a reward and a memory each, and an environment's policy three snapshots."""
-    vectors = dict(zip(STATES, packaged_embedder().encode(list(STATES.values()), COMPARISON, store=False), strict=True))
+    vectors = dict(zip(STATES, encode_states(packaged_embedder(), list(STATES.values())), strict=True))
     with database.write() as session:
         query = select(Episode).where(Episode.arm == "learn").order_by(col(Episode.id)).limit(episodes)
         rows = list(session.exec(query))
@@ -73,13 +73,14 @@ def _remembered(
         step_reward=0.0,
         reward=reward,
         value=reward,
+        gamma=0.95,
         lesson=f"{'incident closed' if reward > 0 else 'worse than before'} [{action}]",
         q=0.3 * reward,
         q_updates=1,
         tier=_TIERS[place % len(_TIERS)].value,
         covered_by=None,
         vector=vectors[name].astype("<f4").tobytes(),
-        vector_model=packaged_embedder().model,
+        vector_model=encoding_of(packaged_embedder()),
         created_at=now - timedelta(hours=2 * (60 - place)),
         touched=1,
     )

@@ -56,6 +56,24 @@ class Near:
     similarity: float
 
 
+def encode_states(embedder: Embedder, states: Sequence[str]) -> np.ndarray:
+    """Return the vectors of states, shape (states, 2 dim): of the task, and of what was seen last.
+
+    So a cosine is the weighted mean of both: as one text, what was seen would drown the task, or drown in it. Before
+    anything was seen the task stands for both.
+    """
+    parts = [parts_of_state(state) for state in states]
+    texts = [task for task, _ in parts] + [seen or task for task, seen in parts]
+    vectors = embedder.encode(texts, COMPARISON, store=False)
+    task, seen = vectors[: len(parts)], vectors[len(parts) :]
+    return np.hstack([task * np.float32(_TASK_WEIGHT**0.5), seen * np.float32((1 - _TASK_WEIGHT) ** 0.5)])
+
+
+def encoding_of(embedder: Embedder) -> str:
+    """Name how states become vectors: those of different encodings never mix."""
+    return f"{embedder.model} {_PARTS}"
+
+
 class MemoryIndex:
     """The memories of an environment that are retrieved, with their vectors at hand.
 
@@ -84,24 +102,16 @@ class MemoryIndex:
 
     @property
     def encoding(self) -> str:
-        """Name of how states become vectors: vectors of different ones never mix."""
-        return f"{self._embedder.model} {_PARTS}"
+        """Name of how states become vectors; see ``encoding_of``."""
+        return encoding_of(self._embedder)
 
     def __len__(self) -> int:
         """Return how many memories can be found."""
         return len(self._kept)
 
     def encode(self, states: Sequence[str]) -> np.ndarray:
-        """Return the vectors of states, shape (states, 2 dim): of the task, and of what was seen last.
-
-        So a cosine is the weighted mean of both: as one text, what was seen would drown the task, or drown in it.
-        Before anything was seen the task stands for both.
-        """
-        parts = [parts_of_state(state) for state in states]
-        texts = [task for task, _ in parts] + [seen or task for task, seen in parts]
-        vectors = self._embedder.encode(texts, COMPARISON, store=False)
-        task, seen = vectors[: len(parts)], vectors[len(parts) :]
-        return np.hstack([task * np.float32(_TASK_WEIGHT**0.5), seen * np.float32((1 - _TASK_WEIGHT) ** 0.5)])
+        """Return the vectors of states; see ``encode_states``."""
+        return encode_states(self._embedder, states)
 
     def follow(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
         """Take in what is new, encoding states that have no vector of this model yet."""
