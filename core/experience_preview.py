@@ -51,7 +51,8 @@ class StateView:
     Attributes:
         near: the nearest memories, best first.
         value: V(s), their mean return; None where there are none.
-        actions: those that were tried near it or that the adapter knows, what speaks most for or against first.
+        actions: all that were tried near it, then others that the adapter knows, ``_ACTIONS`` in all at most unless
+            more were tried; within both, what speaks most for or against first.
         updates: of the adapter in force; None if there is none that fits.
     """
 
@@ -156,5 +157,5 @@ def _actions(
         )
         for one in preferences.of(vector, tried, candidates, random.Random(0))
     ]
-    views.sort(key=lambda one: (-abs(one.logit), one.action))
-    return tuple(views[:_ACTIONS]), found.value
+    views.sort(key=lambda one: (not one.tried, -abs(one.logit), one.action))
+    return tuple(views[: max(_ACTIONS, len({one.action for one in tried}))]), found.value

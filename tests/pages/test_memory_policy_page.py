@@ -150,7 +150,6 @@ def test_a_typed_state_shows_its_neighbours_and_what_speaks_for_each_action(
     at.text_area(key="memory_state").set_value(STATES["queue"]).run(timeout=60)
     assert not at.exception
     table = at.table[0].value.set_index("Action")
-    # Thirty memories of this state, one in ten... of which the ten nearest count; those of a kind are alike.
     found = {name.replace("\\", ""): row for name, row in table.iterrows()}
     assert set(found) == set(ACTIONS)
     tried = {name: int(row["Tried"]) for name, row in found.items()}

@@ -14,7 +14,6 @@ from core.episodes.memory.index import encode_states, encoding_of
 from core.policy.adapter import Adapter, Decision
 from core.policy.guardrail import Evaluation
 from core.policy.snapshots import SYSTEM, Occasion, add_snapshot, guard, log
-from core.settings import Settings
 from core.settings_experience import PolicySettings
 from core.tables import Episode, EpisodeReward, Memory, MemoryUse, PolicySnapshot, Tier
 from tests.support.embedding import packaged_embedder
@@ -36,10 +35,10 @@ def fill_experience(database: Database, *, now: datetime, episodes: int = 60) ->
         rows = list(session.exec(query))
         memories = [_remembered(session, place, one, vectors, now) for place, one in enumerate(rows)]
         session.flush()
-        for memory in memories[:12]:
+        for place, memory in enumerate(memories[:12], 1):
             session.add(
                 MemoryUse(
-                    episode_id=rows[-1 - memories.index(memory)].id, memory_id=memory.id or 0, step=0,
+                    episode_id=rows[-place].id, memory_id=memory.id or 0, step=0,
                     similarity=0.9, score=0.9, credited=True,
                 )
             )  # fmt: skip
@@ -120,8 +119,3 @@ def _explained(session: Session, snapshot: PolicySnapshot, occasion: Occasion, r
 def _decision(memory: Memory) -> Decision:
     vector = np.frombuffer(memory.vector or b"", dtype="<f4")
     return Decision(vector, memory.action, dict.fromkeys(ACTIONS, 0.0), 1 / len(ACTIONS), memory.value)
-
-
-def settings_in(phase: str) -> Settings:
-    """Return settings as they are at the start, but for the phase."""
-    return Settings(_env_file=None, policy=PolicySettings(phase=phase))

@@ -130,6 +130,7 @@ def test_the_adapters_bias_is_shown_for_actions_that_nobody_tried_too(database: 
     call = next(one for one in found.actions if one.action == "call")
     vector = embedder.encode(["the queue grows"])[0]
     assert found.updates == 20
+    assert [one.tried > 0 for one in found.actions] == [True, True, False], "what was tried comes first"
     assert (call.q, call.advantage, call.tried) == (None, None, 0)
     assert call.bias == call.logit == pytest.approx(adapter.bias(vector, ["call"])["call"])
 
