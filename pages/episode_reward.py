@@ -62,7 +62,7 @@ def _signals(t: Translator, found: Signals, *, said: bool) -> None:
             st.caption(plain(found.judge_reason))
     if found.displeasure:
         words = t("Signs of displeasure in the user's words: {words}", words=plain(", ".join(found.displeasure)))
-        st.caption(f"{_DISPLEASED} {words}")
+        st.caption(" ".join([_DISPLEASED, words]))
 
 
 def _signal(t: Translator, name: str, value: str, told: str) -> None:

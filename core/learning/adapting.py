@@ -130,12 +130,13 @@ def _remembered(memory: Memory, index: MemoryIndex, everything: Mapping[str, flo
     return Remembered(
         Decision(vector, memory.action, candidates, probability, memory.value),
         memory.created_at,
-        _is_hard(index, vector),
+        _is_hard(index, memory, vector),
         random.Random(derive_seed(0, "lot", memory.id)).random(),
     )
 
 
-def _is_hard(index: MemoryIndex, vector: np.ndarray) -> bool:
-    """Say whether similar states led to different outcomes."""
-    near: Sequence[bool] = [one.memory.reward > 0 for one in index.near(vector, _NEIGHBOURS)]
+def _is_hard(index: MemoryIndex, memory: Memory, vector: np.ndarray) -> bool:
+    """Say whether similar states led to different outcomes; those of the same episode ended alike."""
+    found = index.near(vector, _NEIGHBOURS)
+    near: Sequence[bool] = [one.memory.reward > 0 for one in found if one.memory.episode_id != memory.episode_id]
     return any(near) and not all(near)

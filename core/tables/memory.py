@@ -28,6 +28,7 @@ class Memory(SQLModel, table=True):
         Index("ix_memory_created", "environment", "created_at"),
         Index("ix_memory_touched", "environment", "touched"),
         Index("ix_memory_action", "environment", "action", "created_at"),
+        Index("ix_memory_vector_model", "environment", "vector_model"),
     )
 
     id: int | None = Field(default=None, primary_key=True)

@@ -179,7 +179,9 @@ def test_an_older_snapshot_is_restored_after_a_look_at_what_changes(experienced:
     at = open_page(PAGE, memory_part="policy")
     at.button(key="memory_preview_1").click().run()
     changed = at.table[0].value
-    assert {one.replace("\\", "") for one in changed["Action"]} == set(ACTIONS)
+    told = {one.replace("\\", "") for one in changed["Action"]}
+    assert told
+    assert told <= set(ACTIONS)
     assert "latest states" in texts(at)
     at.button(key="memory_restore_send_1").click().run()
     assert at.error[0].value == "Give a reason first; one line is enough."

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from core.db import Database, open_database
+from core.episodes.memory.index import encode_states
 from core.episodes.memory.store import next_tick
 from core.errors import UserError
 from core.experience_preview import ExperienceReader
@@ -114,21 +115,21 @@ def test_a_typed_state_is_judged_by_its_neighbours(database: Database) -> None:
 
 def trained(dim: int, action: str, times: int) -> Adapter:
     adapter = Adapter(dim, PolicySettings(), seed=2)
-    state = np.zeros(dim, dtype="f4")
-    state[0] = 1.0
+    state, other = np.eye(2, dim, dtype="f4")
+    actions = dict.fromkeys(("drain", "wait", "call"), 0.0)
     for _ in range(times):
-        adapter.update([Decision(state, action, dict.fromkeys(("drain", "wait", "call"), 0.0), 1 / 3, 1.0)])
+        adapter.update([Decision(state, action, actions, 1 / 3, 1.0), Decision(other, action, actions, 1 / 3, -1.0)])
     return adapter
 
 
 def test_the_adapters_bias_is_shown_for_actions_that_nobody_tried_too(database: Database) -> None:
-    adapter = trained(512, "call", 20)
+    adapter = trained(1024, "call", 20)
     with database.write() as session:
         add_snapshot(session, "desk", adapter, OCCASION)
     looking = ExperienceReader(database, embedder := WordEmbedder())
     found = looking.look(SETTINGS, "desk", "the queue grows")
     call = next(one for one in found.actions if one.action == "call")
-    vector = embedder.encode(["the queue grows"])[0]
+    vector = encode_states(embedder, ["the queue grows"])[0]
     assert found.updates == 20
     assert [one.tried > 0 for one in found.actions] == [True, True, False], "what was tried comes first"
     assert (call.q, call.advantage, call.tried) == (None, None, 0)

@@ -165,8 +165,8 @@ class MemoryIndex:
         """Give every memory that is retrieved a vector of this model."""
         wanted = (
             Memory.environment == self._environment,
-            col(Memory.touched) > self._seen,
-            col(Memory.vector_model) != self.encoding,
+            # Not "!=", which would look at all memories: this way the index of the table leads to the few others.
+            (col(Memory.vector_model) < self.encoding) | (col(Memory.vector_model) > self.encoding),
             col(Memory.tier) != Tier.COLD,
         )
         with self._database.read() as session:

@@ -49,6 +49,7 @@ def upgrade() -> None:
     op.create_index("ix_memory_created", "memory", ["environment", "created_at"])
     op.create_index("ix_memory_touched", "memory", ["environment", "touched"])
     op.create_index("ix_memory_action", "memory", ["environment", "action", "created_at"])
+    op.create_index("ix_memory_vector_model", "memory", ["environment", "vector_model"])
     op.create_table(
         "memory_use",
         sa.Column("id", sa.Integer(), primary_key=True),
