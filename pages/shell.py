@@ -52,7 +52,7 @@ def _navigation(app: Context, t: Translator) -> st.Page:
     ]
     if can(Action.INVITE):
         pages.append(st.Page("people.py", title=t("People"), icon=":material/group:"))
-    return st.navigation(pages)
+    return st.navigation(pages, expanded=True)  # else the last ones hide behind "View more"
 
 
 def _sidebar(t: Translator, account: Account | None) -> None:

@@ -77,7 +77,8 @@ def test_from_a_cold_start_an_approved_rule_turns_up_in_a_served_prompt(fresh_pr
     expect(tab.get_by_role("heading", name="Rules in its prompt")).to_be_visible()
     expect(tab.get_by_role("link", name=rule.name).first).to_be_visible()
     tab.get_by_text("System prompt", exact=True).click()
-    expect(tab.locator('[data-testid="stExpander"]').filter(has_text="System prompt")).to_contain_text(rule.action)
+    prompt = tab.locator('[data-testid="stExpander"]').filter(has=tab.get_by_text("System prompt", exact=True))
+    expect(prompt).to_contain_text(rule.action)
     healthy(tab)
     assert "Traceback" not in fresh_product.log.read_text()
 
