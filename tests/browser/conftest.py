@@ -20,6 +20,8 @@ from tests.tools.ports import free_port
 from tests.tools.screenshots import ARGUMENTS, CHROMIUM
 
 _START_S = 60
+_STOP_S = 240
+"""The loop ends what it is at first, and shares its cores with other tests."""
 _PATIENCE_MS = 30_000
 """The page shares its cores with the loop, and perhaps with other tests."""
 _SMALL = {
@@ -77,7 +79,7 @@ def run_product(folder: Path, settings: dict[str, str], *options: str) -> Iterat
             yield running
         finally:
             process.terminate()
-            process.wait(timeout=60)
+            process.wait(timeout=_STOP_S)
 
 
 @pytest.fixture(scope="session")

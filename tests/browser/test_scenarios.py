@@ -71,6 +71,7 @@ def test_from_a_cold_start_an_approved_rule_turns_up_in_a_served_prompt(fresh_pr
     expect(tab.get_by_text("$0.00", exact=True)).to_have_count(0)
 
     _pause(fresh_product, tab)
+    _run_rounds_until_a_rule_waits(fresh_product, tab)
     rule = _approve_the_first_rule(fresh_product, tab)
     episode_id = _run_rounds_until_served(fresh_product, tab, rule)
     tab.goto(f"{fresh_product.url}/episodes?lang=en&episode={episode_id}")
@@ -99,6 +100,16 @@ def _approve_the_first_rule(product: Running, tab: Page) -> Rule:
     expect(tab.get_by_text("Approved and active:")).to_be_visible()
     with product.database() as database, database.read() as session:
         return session.exec(select(Rule).where(Rule.approved_by == "local")).one()
+
+
+def _run_rounds_until_a_rule_waits(product: Running, tab: Page) -> None:
+    """A held-out test of few tasks may have taken back all that the first round wrote."""
+    for _ in range(_MOST_ROUNDS):
+        with product.database() as database, database.read() as session:
+            if session.exec(select(Rule.id).where(Rule.state == "candidate")).first() is not None:
+                return
+        _run_one_round(product, tab)
+    pytest.fail(f"after {_MOST_ROUNDS} further rounds no rule waits")
 
 
 def _run_rounds_until_served(product: Running, tab: Page, rule: Rule) -> str:
