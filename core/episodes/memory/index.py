@@ -137,13 +137,11 @@ class MemoryIndex:
             count: at most so many.
             without_task: memories of this task are left out.
         """
-        return self._nearest(vector, count, lambda kept: kept.task_id != without_task)
-
-    def _nearest(self, vector: np.ndarray, count: int, wanted: Callable[[Kept], bool]) -> list[Near]:
         asked = count
         while True:
             found = self._search(vector, min(2 * asked, len(self._kept)))
-            passing = [Near(self._kept[slot], cosine) for slot, cosine in found if wanted(self._kept[slot])]
+            passing = [Near(self._kept[slot], cosine) for slot, cosine in found]
+            passing = [near for near in passing if near.memory.task_id != without_task]
             if len(passing) >= count or len(found) >= len(self._kept) or len(found) < 2 * asked:
                 passing.sort(key=lambda near: (-near.similarity * near.memory.trust, -near.memory.id))
                 return passing[:count]
