@@ -104,7 +104,7 @@ class ExperienceReader:
         with self._lock:
             index = self._followed(settings, environment)
             vector = index.encode([state])[0]
-            near = index.near(vector, settings.memory.top_k)
+            near = index.near(vector, settings.policy.neighbours)
         adapter = self._adapter(settings, environment, vector)
         actions, value = _actions(settings, vector, near, adapter)
         return StateView(tuple(near), value, actions, None if adapter is None else adapter.updates)

@@ -45,6 +45,7 @@ class PolicySettings(SettingsGroup):
         "hint", description="How preferences reach the model: a line in the prompt, or added to its log-probabilities."
     )
     advantage: bool = Field(True, description="From the phase reward on: advantages from remembered returns.")
+    neighbours: int = Field(20, ge=1, le=1000, description="Nearest decisions whose returns make the advantages.")
     hint_margin: float = Field(0.1, ge=0, description="A preference smaller than this is not worth a hint.")
     gamma: float = Field(0.95, ge=0, le=1, description="Discount of later rewards per step.")
     untried_bonus: float = Field(0.5, ge=0, description="alpha: an untried action is worth alpha/|N| more, by chance.")
@@ -52,9 +53,12 @@ class PolicySettings(SettingsGroup):
     beta: float = Field(2.0, ge=0, description="Strength with which advantages bend the model's choice.")
     hidden: int = Field(64, ge=4, le=1024, description="Hidden units of the adapter.")
     learning_rate: float = Field(0.005, gt=0, le=1, description="Learning rate of the adapter.")
+    state_noise: float = Field(
+        2.0, ge=0, le=10, description="Length of the noise on states of length 1 while it learns; 0: learned by heart."
+    )
     max_bias: float = Field(4.0, gt=0, le=50, description="Largest bias of an action, in logits.")
     max_step: float = Field(1.0, gt=0, description="Largest norm of one update's step over all weights.")
-    undecided_bonus: float = Field(0.2, ge=0, description="Weight of the policy's entropy in an update.")
+    undecided_bonus: float = Field(0.05, ge=0, description="Weight of the policy's entropy in an update.")
     batch: int = Field(32, ge=1, le=1024, description="Decisions in one update.")
     updates_per_episode: int = Field(3, ge=1, le=100, description="Updates for each new episode ...")
     most_updates: int = Field(200, ge=1, le=10_000, description="... but no more than this in one round.")

@@ -12,8 +12,8 @@ import numpy as np
 
 from core.embeddings import Embedder
 from core.episodes.agent import Trace
-from core.episodes.memory.index import MemoryIndex
-from core.episodes.memory.recall import Recalled, recall
+from core.episodes.memory.index import MemoryIndex, Near
+from core.episodes.memory.recall import Recalled, reach, recall
 from core.episodes.memory.wording import memory_lines
 from core.episodes.trajectory import count_turns, state_at_hand
 from core.ids import derive_seed
@@ -61,6 +61,12 @@ class Experience:
     settings: Settings
     floor: float
 
+    @property
+    def reach(self) -> int:
+        """How many of the nearest memories a decision asks for; 0 where only the adapter is asked."""
+        recalled = reach(self.settings.memory) if self.sources.recall else 0
+        return max(recalled, self.settings.policy.neighbours if self.sources.advantage else 0)
+
     def adviser(self, task_id: str, seed: int, steps: StepRules | None, *, learning: bool) -> "Adviser":
         """Return who advises one episode.
 
@@ -99,6 +105,15 @@ def make_experience(
     return Experience(index, sources, preferences, settings, floor)
 
 
+@dataclass(frozen=True)
+class _Place:
+    """A state, its vector (dim,), and the memories nearest to it, best first."""
+
+    state: str
+    vector: np.ndarray
+    near: Sequence[Near]
+
+
 class Adviser:
     """Advises one episode: says memories and hints before a decision, or bends log-probabilities."""
 
@@ -107,7 +122,7 @@ class Adviser:
         self._without = without_task
         self._seed = seed
         self._steps = steps
-        self._encoded: tuple[str, np.ndarray] | None = None
+        self._place: _Place | None = None
         self.shown: list[tuple[int, Recalled]] = []
 
     def __call__(self, trace: Trace) -> str:
@@ -122,10 +137,10 @@ class Adviser:
 
     def bend(self, trace: Trace, logits: Mapping[str, float]) -> Mapping[str, float]:
         """Add what experience says to the log-probabilities of the actions at hand."""
-        vector = self._vector(trace)
+        place = self._at(trace)
         rng = self._rng(count_turns(trace.messages))
         preferences = self._experience.preferences
-        return preferences.bent(logits, preferences.of(vector, self._near(vector), list(logits), rng))
+        return preferences.bent(logits, preferences.of(place.vector, self._tried(place), list(logits), rng))
 
     @property
     def bends(self) -> bool:
@@ -135,9 +150,7 @@ class Adviser:
 
     def _memories(self, trace: Trace, turn: int) -> str:
         memory = self._experience.settings.memory
-        found = recall(
-            self._experience.index, self._vector(trace), memory, self._experience.floor, without_task=self._without
-        )
+        found = recall(self._at(trace).near, memory, self._experience.floor)
         known = {one.memory.id for _, one in self.shown}
         fresh = [one for one in found if one.memory.id not in known][: memory.shown]
         text, told = memory_lines(fresh, len(self.shown), memory.max_tokens)
@@ -148,25 +161,25 @@ class Adviser:
         sources = self._experience.sources
         if not (sources.advantage or sources.adapter):
             return ""
-        vector = self._vector(trace)
-        near = self._near(vector)
+        place = self._at(trace)
+        tried = self._tried(place)
         preferences = self._experience.preferences
-        candidates = preferences.known_actions(near)
-        return hint(preferences.of(vector, near, candidates, self._rng(turn)), self._experience.settings.policy)
+        candidates = preferences.known_actions(tried)
+        return hint(preferences.of(place.vector, tried, candidates, self._rng(turn)), self._experience.settings.policy)
 
-    def _near(self, vector: np.ndarray) -> Sequence[Tried]:
-        if not self._experience.sources.advantage:
-            return ()
-        count = self._experience.settings.memory.top_k
-        near = self._experience.index.near(vector, count, without_task=self._without)
+    def _tried(self, place: "_Place") -> list[Tried]:
+        near = place.near[: self._experience.settings.policy.neighbours]
         return [Tried(one.memory.action, one.memory.value) for one in near]
 
-    def _vector(self, trace: Trace) -> np.ndarray:
-        """Return the vector of the state at hand, encoded once for memories and preferences alike."""
+    def _at(self, trace: Trace) -> "_Place":
+        """Return where the state at hand lies, looked up once for memories and preferences alike."""
         state = state_at_hand(trace.messages)
-        if self._encoded is None or self._encoded[0] != state:
-            self._encoded = state, self._experience.index.encode([state])[0]
-        return self._encoded[1]
+        if self._place is None or self._place.state != state:
+            index, count = self._experience.index, self._experience.reach
+            vector = index.encode([state])[0]
+            near = index.near(vector, count, without_task=self._without) if count else []
+            self._place = _Place(state, vector, near)
+        return self._place
 
     def _rng(self, turn: int) -> random.Random:
         return random.Random(derive_seed(self._seed, "untried", turn))

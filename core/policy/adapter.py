@@ -2,7 +2,9 @@
 
 Policy gradient (REINFORCE) with a learned baseline, on remembered decisions. Those were made by earlier policies,
 so their weight is corrected by how much likelier the action is now, at most twofold. Two things keep it from
-settling on the first success: a bonus for undecidedness, and a bias that never exceeds ``max_bias``.
+settling on the first success: a bonus for undecidedness, and a bias that never exceeds ``max_bias``. States are
+blurred while it learns (noise on the input, which amounts to a Tikhonov penalty: Bishop, 1995): a state is met once
+or twice, and learned by heart it would say nothing about those like it.
 """
 
 import io
@@ -147,6 +149,12 @@ class Adapter:
         away = torch.as_tensor(np.stack(list(states)), dtype=torch.float32) - self._centre
         return torch.nn.functional.normalize(away, dim=1)
 
+    def _blurred(self, states: torch.Tensor) -> torch.Tensor:
+        """Return states with noise, drawn anew for each update and the same for the same update."""
+        generator = torch.Generator().manual_seed(self.updates)
+        noise = torch.randn(states.shape, generator=generator) / math.sqrt(self.dim)
+        return torch.nn.functional.normalize(states + self._settings.state_noise * noise, dim=1)
+
     def _features(self, states: torch.Tensor) -> torch.Tensor:
         return torch.tanh(states @ self._hidden.T)
 
@@ -156,7 +164,7 @@ class Adapter:
         return limit * torch.tanh(features @ self._out.T / limit)
 
     def _loss(self, batch: Sequence[Decision]) -> torch.Tensor:
-        features = self._features(self._inputs([one.state for one in batch]))
+        features = self._features(self._blurred(self._inputs([one.state for one in batch])))
         returns = torch.tensor([one.value for one in batch])
         baseline = features @ self._value[:-1] + self._value[-1]
         logs = torch.log_softmax(self._biases(features) + self._logits(batch), dim=1)

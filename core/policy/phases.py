@@ -93,7 +93,7 @@ def readiness(session: Session, environment: str, settings: Settings, now: datet
     returns = session.exec(select(func.count()).where(Memory.environment == environment)).one()
     return (
         Readiness("recall", _for_recall(session, environment, known, returns)),
-        Readiness("reward", _for_reward(session, environment, known, returns, settings.memory.top_k)),
+        Readiness("reward", _for_reward(session, environment, known, returns, settings.policy.neighbours)),
         Readiness("adapt", _for_adapt(session, environment, known, settings, now)),
     )
 

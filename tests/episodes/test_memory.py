@@ -231,11 +231,11 @@ def test_recall_by_similarity_and_never_of_the_task_itself(database: Database) -
     first, second, third = store(database, [("red green", 1.0, NOW), ("red blue", 1.0, NOW), ("grey black", 1.0, NOW)])
     index = index_of(database)
     (vector,) = index.encode(["red green"])
-    assert [one.memory.id for one in recall(index, vector, SETTINGS, 0.0)] == [first, second, third]
-    without = recall(index, vector, SETTINGS, 0.0, without_task="w/t0")
+    assert [one.memory.id for one in recall(index.near(vector, 10), SETTINGS, 0.0)] == [first, second, third]
+    without = recall(index.near(vector, 10, without_task="w/t0"), SETTINGS, 0.0)
     assert [one.memory.id for one in without] == [second, third]
     two_phase = MemorySettings(recall="two_phase", min_similarity=0.4)
-    assert {one.memory.id for one in recall(index, vector, two_phase, 0.0)} == {first, second}
+    assert {one.memory.id for one in recall(index.near(vector, 10), two_phase, 0.0)} == {first, second}
 
 
 def test_the_index_follows_what_changes(database: Database) -> None:
@@ -311,7 +311,7 @@ def test_trusted_sources_come_first(database: Database) -> None:
 def test_lines_keep_to_the_room_there_is(database: Database) -> None:
     store(database, [("red green", 1.0, NOW), ("red blue", -1.0, NOW)])
     index = index_of(database)
-    found = recall(index, index.encode(["red"])[0], SETTINGS, 0.0)
+    found = recall(index.near(index.encode(["red"])[0], 10), SETTINGS, 0.0)
     text, told = memory_lines(found, 3, 1_000)
     assert len(told) == 2
     assert "[M4] look(part=db) returned" in text

@@ -17,7 +17,7 @@ from core.policy.adapter import Adapter, Decision
 from core.policy.guardrail import Evaluation
 from core.policy.snapshots import Occasion, add_snapshot, guard, log
 from core.settings import Settings
-from core.settings_experience import MemorySettings, PolicySettings
+from core.settings_experience import PolicySettings
 from core.tables import Memory
 from core.views.memory import MemoryFilter, memories, one_memory, remembering_environments, tiers
 from core.views.policy import explanations, guardrail_state, phase_state, policy_log, snapshot_changes, snapshots
@@ -101,7 +101,7 @@ def test_a_typed_state_is_judged_by_its_neighbours(database: Database) -> None:
     V = 1.2 / 4 = 0.3; Q(drain) = 2.2 / 3 = 0.7333, A = 0.4333; Q(wait) = -1, A = -1.3. With beta 2 that is +0.8667
     and -2.6 logits.
     """
-    settings = SETTINGS.model_copy(update={"memory": MemorySettings(top_k=4)})
+    settings = SETTINGS.model_copy(update={"policy": PolicySettings(neighbours=4)})
     found = reader(database).look(settings, "desk", "the queue grows")
     assert [one.memory.episode_id for one in found.near] == ["d", "c", "b", "a"]
     assert [round(one.similarity, 6) for one in found.near] == [1, 1, 1, 1]

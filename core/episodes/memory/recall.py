@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.episodes.memory.index import Kept, MemoryIndex, Near
+from core.episodes.memory.index import Kept, Near
 from core.settings_experience import MemorySettings
 
 
@@ -21,24 +21,24 @@ class Recalled:
     score: float
 
 
-def recall(
-    index: MemoryIndex, vector: np.ndarray, settings: MemorySettings, floor: float, *, without_task: str = ""
-) -> list[Recalled]:
-    """Return memories for a state, best first.
+def reach(settings: MemorySettings) -> int:
+    """Return how many of the nearest memories ``recall`` looks at."""
+    return settings.top_k if settings.recall == "similar" else settings.candidates
+
+
+def recall(near: Sequence[Near], settings: MemorySettings, floor: float) -> list[Recalled]:
+    """Choose memories for a state, best first.
 
     Args:
-        index: where to look.
-        vector: of the state, shape (dim,).
+        near: the memories nearest to the state, best first; no more than the first ``reach(settings)`` count.
         settings: which of both ways, and how many.
         floor: cosine that a candidate of two phases has to exceed, unless the settings name one.
-        without_task: never memories of this task: when evaluating, the task at hand.
     """
+    nearest = near[: reach(settings)]
     if settings.recall == "similar":
-        near = index.near(vector, settings.top_k, without_task=without_task)
-        return [Recalled(one.memory, one.similarity, one.similarity) for one in near]
-    near = index.near(vector, settings.candidates, without_task=without_task)
+        return [Recalled(one.memory, one.similarity, one.similarity) for one in nearest]
     least = settings.min_similarity if settings.min_similarity is not None else floor
-    return second_phase([one for one in near if one.similarity > least], settings)
+    return second_phase([one for one in nearest if one.similarity > least], settings)
 
 
 def second_phase(candidates: Sequence[Near], settings: MemorySettings) -> list[Recalled]:
