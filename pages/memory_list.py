@@ -176,6 +176,10 @@ def _facts(t: Translator, row: MemoryRow) -> str:
     ]
     if row.failed:
         facts.append(t("the call failed"))
+    if row.displeased:
+        facts.append(t("the user was displeased"))
+    if row.latency_ms is not None:
+        facts.append(t("decided in {seconds} s", seconds=t.number(row.latency_ms / 1000, 1)))
     if row.trust < 1:
         facts.append(t("by {agent}, trust {trust}", agent=row.agent, trust=t.number(row.trust, 2)))
     if row.covered_by is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlmodel import Session, col, select
 
 from core.episodes.actions import ActionNames, names_of
+from core.episodes.memory.latencies import latencies
 from core.episodes.memory.store import credit_uses, remember
 from core.episodes.memory.tiers import Alike, Moved, keep_up
 from core.learning.bench import Bench
@@ -37,8 +38,10 @@ def remember_episodes(bench: Bench) -> Remembered:
     while True:
         with bench.database.write() as session:
             part = _open_episodes(session, bench.domain)
+            took = latencies(session, [episode for episode, _ in part])
             for episode, reward in part:
-                found = remember(session, episode, reward, names, settings.memory, settings.policy.gamma)
+                gamma, milliseconds = settings.policy.gamma, took.get(episode.id, ())
+                found = remember(session, episode, reward, names, settings.memory, gamma, milliseconds)
                 decided += len(found)
                 credited += credit_uses(session, episode, reward, settings.memory.q_rate)
                 _mark(session, episode)

@@ -18,8 +18,8 @@ _PARTIAL = 0.5
 """Rewards are 1, 0.2 or -1: between 0 and this lies a partial success."""
 _LISTED: tuple[Any, ...] = (
     Memory.id, Memory.episode_id, Memory.agent, Memory.trust, Memory.state, Memory.action, Memory.result,
-    Memory.failed, Memory.reward, Memory.value, Memory.q, Memory.q_updates, Memory.lesson, Memory.tier,
-    Memory.covered_by, Memory.restored, Memory.created_at,
+    Memory.failed, Memory.displeased, Memory.latency_ms, Memory.reward, Memory.value, Memory.q, Memory.q_updates,
+    Memory.lesson, Memory.tier, Memory.covered_by, Memory.restored, Memory.created_at,
 )  # fmt: skip
 
 
@@ -62,6 +62,8 @@ class MemoryRow:
     action: str
     result: str
     failed: bool
+    displeased: bool
+    latency_ms: float | None
     reward: float
     value: float
     q: float

@@ -17,13 +17,14 @@ from core.environments.protocol import ToolSpec
 from core.episodes.actions import ActionNames
 from core.episodes.memory.decisions import decisions, returns
 from core.episodes.memory.index import Kept, MemoryIndex, Near
+from core.episodes.memory.latencies import latencies
 from core.episodes.memory.recall import recall, second_phase, standardised
 from core.episodes.memory.store import credit_uses, learned_q, recount, remember
 from core.episodes.memory.tiers import Alike, keep_up, restore, tier_of
 from core.episodes.memory.wording import memory_lines
 from core.settings_experience import MemorySettings
-from core.tables import Memory, MemoryUse, Tier
-from tests.learning.rows import an_episode
+from core.tables import LedgerEntry, Memory, MemoryUse, Tier
+from tests.learning.rows import a_round, an_episode
 from tests.support.embedding import WordEmbedder
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -142,6 +143,52 @@ def store(
             session.flush()
             ids.append(memory.id or 0)
     return ids
+
+
+def test_a_decision_keeps_how_the_user_took_it_and_how_long_it_took(database: Database) -> None:
+    """Of three requests for actions the second was tried twice: 900 ms, 300 + 500 ms, 200 ms."""
+    complaint = {"role": "user", "content": "This is unacceptable, I told you already."}
+    talk = [*TALK[:4], complaint, *TALK[4:], {"role": "assistant", "content": "All is well now."}]
+    attempts = [("r1", 1, 900.0), ("r2", 1, 300.0), ("r2", 2, 500.0), ("r3", 1, 200.0)]
+    with database.write() as session:
+        session.add(a_round(1))
+        session.flush()
+        episode = an_episode("e1", environment="w", messages=talk, round_number=1)
+        session.add(episode)
+        session.flush()
+        for request, attempt, milliseconds in attempts:
+            session.add(an_attempt("act", request, attempt, milliseconds))
+        session.add(an_attempt("digest", "r4", 1, 50.0))
+        session.flush()
+        took = latencies(session, [episode])
+        assert took == {"e1": [900, 800, 200]}
+        first, second = remember(session, episode, 1.0, NAMES, SETTINGS, 0.95, took["e1"])
+        assert (first.displeased, first.latency_ms) == (True, 900)
+        assert (second.displeased, second.latency_ms) == (False, 800)
+        assert latencies(session, [an_episode("e2", round_number=None)]) == {}
+
+
+def test_a_time_that_belongs_to_no_message_for_certain_is_not_kept(database: Database) -> None:
+    with database.write() as session:
+        episode = an_episode("e1", environment="w", messages=TALK)
+        session.add(episode)
+        session.flush()
+        assert [one.latency_ms for one in remember(session, episode, 1.0, NAMES, SETTINGS, 0.95, [900.0])] == [None] * 2
+
+
+def an_attempt(purpose: str, request: str, attempt: int, milliseconds: float) -> LedgerEntry:
+    return LedgerEntry(
+        request_id=request,
+        attempt=attempt,
+        purpose=purpose,
+        model="m",
+        simulated=True,
+        latency_ms=milliseconds,
+        outcome="ok",
+        episode_id="e1",
+        round_number=1,
+        created_at=NOW,
+    )
 
 
 def tiers(database: Database) -> dict[int, str]:

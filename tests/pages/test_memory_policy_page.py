@@ -153,16 +153,16 @@ def test_a_typed_state_shows_its_neighbours_and_what_speaks_for_each_action(
     found = {name.replace("\\", ""): row for name, row in table.iterrows()}
     assert set(found) == set(ACTIONS)
     tried = {name: int(row["Tried"]) for name, row in found.items()}
-    assert sum(tried.values()) == 10
+    assert sum(tried.values()) == 20
     good = found[ACTIONS[2]]
     assert good["Q"] == "+1.00"
-    value = (2 * tried[ACTIONS[2]] - 10) / 10  # the good action's returns are 1, all others -1
+    value = (2 * tried[ACTIONS[2]] - 20) / 20  # the good action's returns are 1, all others -1
     assert at.metric[0].value.replace("−", "-") == f"{value:+.2f}"
     assert good["Advantage"].startswith(f"+{1 - value:.2f}")
     assert good["Adapter's bias"].startswith("+"), "it learned that too"
     few = [row["Advantage"] for name, row in found.items() if tried[name] < 3]
     assert all("too few to tell" in one or one == "not tried" for one in few)
-    assert sum("similarity 1.00" in one.value for one in at.caption) == 10
+    assert sum("similarity 1.00" in one.value for one in at.caption) == 20
 
 
 def test_the_guardrail_snapshots_and_log_are_shown(experienced: Database, open_page: OpenPage) -> None:

@@ -6,6 +6,7 @@ from sqlmodel import Session, col, func, select
 
 from core.episodes.actions import ActionNames
 from core.episodes.agent import OWN_AGENT
+from core.episodes.displeasure import signs_of_displeasure
 from core.episodes.memory.decisions import Decision, decisions, returns
 from core.settings_experience import MemorySettings
 from core.tables import Episode, Memory, MemoryUse
@@ -14,7 +15,13 @@ _EXPECTED = "EXPECTED: "
 
 
 def remember(
-    session: Session, episode: Episode, reward: float, names: ActionNames, settings: MemorySettings, gamma: float
+    session: Session,
+    episode: Episode,
+    reward: float,
+    names: ActionNames,
+    settings: MemorySettings,
+    gamma: float,
+    latencies: Sequence[float] = (),
 ) -> list[Memory]:
     """Write an episode's decisions down; if that was done before, give them the reward it has now.
 
@@ -25,6 +32,8 @@ def remember(
         names: names its actions.
         settings: trust in other agents.
         gamma: discount of later rewards, per step.
+        latencies: milliseconds of each request for an action, in order; unless there is one for each assistant
+            message it is not known which belongs to which, and none is kept.
 
     Raises:
         ValueError: the episode's task is held out.
@@ -37,6 +46,7 @@ def remember(
     found = decisions(episode.messages, names)
     values = returns([one.step_reward for one in found], reward, gamma) if found else []
     lesson = _lesson(episode, found)
+    took = _by_message(episode, latencies)
     tick = next_tick(session, episode.environment)
     memories = [
         Memory(
@@ -52,6 +62,8 @@ def remember(
             result=one.result,
             failed=one.failed,
             closed=one.closed,
+            displeased=bool(signs_of_displeasure(one.reply)),
+            latency_ms=took.get(one.step),
             step_reward=one.step_reward,
             reward=reward,
             value=value,
@@ -145,6 +157,12 @@ def _credited(session: Session, memory: Memory) -> list[tuple[float, float]]:
         MemoryUse.memory_id == memory.id, col(MemoryUse.credited).is_(True)
     )
     return [(float(reward or 0.0), rate) for reward, rate in session.exec(query.order_by(col(MemoryUse.id)))]
+
+
+def _by_message(episode: Episode, latencies: Sequence[float]) -> dict[int, float]:
+    """Return the milliseconds of each assistant message, by its index."""
+    spoken = [index for index, message in enumerate(episode.messages) if message.get("role") == "assistant"]
+    return dict(zip(spoken, latencies, strict=True)) if len(spoken) == len(latencies) else {}
 
 
 def _lesson(episode: Episode, found: Sequence[Decision]) -> str:
