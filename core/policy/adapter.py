@@ -9,7 +9,8 @@ or twice, and learned by heart it would say nothing about those like it.
 
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +88,7 @@ class Adapter:
         known = [action for action in candidates if action in self._actions and len(state) == self.dim]
         found = dict.fromkeys(candidates, 0.0)
         if known:
-            with torch.no_grad():
+            with torch.no_grad(), _one_thread():
                 hidden = self._features(self._inputs([state]))
                 values = self._biases(hidden)[0]
             found |= {action: float(values[self._actions[action]]) for action in known}
@@ -102,14 +103,15 @@ class Adapter:
         Returns:
             Norm of the step over all weights, at most ``max_step``.
         """
-        self._meet(action for one in batch for action in one.candidates)
-        self._move_centre(batch)
-        before = [weight.detach().clone() for weight in self._weights()]
-        self._optimiser.zero_grad()
-        self._loss(batch).backward()  # type: ignore[no-untyped-call]
-        self._optimiser.step()
-        self.updates += 1
-        return self._shorten(before)
+        with _one_thread():
+            self._meet(action for one in batch for action in one.candidates)
+            self._move_centre(batch)
+            before = [weight.detach().clone() for weight in self._weights()]
+            self._optimiser.zero_grad()
+            self._loss(batch).backward()  # type: ignore[no-untyped-call]
+            self._optimiser.step()
+            self.updates += 1
+            return self._shorten(before)
 
     def snapshot(self) -> bytes:
         """Return everything that later behaviour hangs on; ``restored`` gives it back bit for bit."""
@@ -212,3 +214,14 @@ class Adapter:
                 for weight, old, step in zip(self._weights(), before, steps, strict=True):
                     weight.copy_(old + step * (limit / norm))
         return min(norm, limit)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep torch to one thread: these products are small, and waiting for a busy second core takes ten times longer."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

@@ -15,7 +15,6 @@ from statistics import median
 from time import perf_counter
 
 import numpy as np
-import torch
 
 from core.policy.adapter import Adapter, Decision
 from core.policy.sampling import Remembered, draw_batch
@@ -124,7 +123,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--replays", type=int, nargs="+", default=[PolicySettings().replay, 0])
     given = parser.parse_args()
-    torch.set_num_threads(1)
     print(machine())
     for replay in given.replays:
         for seed in given.seeds:
