@@ -1,0 +1,74 @@
+"""A scripted model for TextWorld: it follows a recipe that it has read, and is at a loss before.
+
+It answers when it is asked for a letter, from the conversation alone. What a good player knows beyond that (read the
+cookbook first, what is worth a command and what loses the game) can only come from rules and experience: remembered
+decisions and rules that name a command sway it, and preferences are added to its log-probabilities.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from core.llm.simulated.dice import gumbel
+from core.settings import SimulationSettings
+
+_CHOICE = re.compile(r"^([A-T])\) act\(command=(.+)\)$", re.MULTILINE)
+_MEMORY = re.compile(r"^\[M\d+\] act\(command=([^)\n]+)\) returned ([+-]\d+\.\d+)", re.MULTILINE)
+_RULE = re.compile(r"^\[R\d+\].*$", re.MULTILINE)
+_RECIPE = re.compile(r"Ingredients:\s*(.*?)Directions:\s*(.*?)(?:\n\n|\Z)", re.DOTALL)
+_HEAT = {"fry": "stove", "roast": "oven", "grill": "BBQ"}
+_CUTS = ("chop", "slice", "dice")
+_RIGHT, _MEAL, _WRONG, _AGAIN = 3.0, 5.0, -3.0, -1.5
+_TOLD, _RULED = 2.0, 3.0
+
+
+def letters(messages: Sequence[Mapping[str, Any]], seed: int, settings: SimulationSettings) -> dict[str, float]:
+    """Return the log-probability of each letter that the last message offers."""
+    del settings  # it has none; the stand-in whose place it takes has
+    offered = dict(_CHOICE.findall(str(messages[-1].get("content") or "")))
+    shown = [str(message.get("content") or "") for message in messages[:-1]]
+    done = [text for text, message in zip(shown, messages, strict=False) if message["role"] == "assistant"]
+    told = _told("\n".join(shown))
+    logits = {
+        letter: _liking(command, shown, done) + told.get(command, 0.0) + gumbel(seed, len(done), shown[-1], command)
+        for letter, command in offered.items()
+    }
+    top = max(logits.values())
+    total = top + math.log(sum(math.exp(value - top) for value in logits.values()))
+    return {letter: value - total for letter, value in logits.items()}
+
+
+def _liking(command: str, shown: Sequence[str], done: Sequence[str]) -> float:
+    found = _RECIPE.search("\n".join(shown))
+    known = _by_recipe(command, found[1].split("\n"), found[2]) if found else 0.0
+    return known + _AGAIN * sum(f"command={command})" in text for text in done)
+
+
+def _by_recipe(command: str, ingredients: Iterable[str], directions: str) -> float:
+    if command == "prepare meal":
+        return _RIGHT
+    if command == "eat meal":
+        return _MEAL
+    food = next((name.strip() for name in ingredients if name.strip() and name.strip() in command), "")
+    verb = command.split()[0]
+    if verb in _CUTS:
+        return _RIGHT if f"{verb} the {food}" in directions and food else _WRONG
+    if verb == "cook":
+        heat = next((tool for way, tool in _HEAT.items() if f"{way} the {food}" in directions and food), "")
+        return _RIGHT if heat and heat in command else _WRONG
+    if food:
+        return _RIGHT if verb == "take" else _WRONG
+    return 0.0
+
+
+def _told(text: str) -> dict[str, float]:
+    """Return what memories and rules say of each command they name."""
+    returns: dict[str, list[float]] = {}
+    for command, value in _MEMORY.findall(text):
+        returns.setdefault(command, []).append(float(value))
+    told = {command: _TOLD * sum(values) / len(values) for command, values in returns.items()}
+    for line in _RULE.findall(text):
+        for command in re.findall(r"command=([^)\n]+)\)", line):
+            told[command] = told.get(command, 0.0) + _RULED
+    return told
