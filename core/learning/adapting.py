@@ -47,9 +47,10 @@ def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) ->
     now = bench.clock()
     if done or not fresh or known.since is None or not may_update(known.episodes, known.since, settings, now):
         return 0
-    remembered = _decisions(bench, index)
-    if not remembered:
+    latest, best = _memories(bench, index)
+    if not latest:
         return 0
+    remembered = _remembered(bench, index, {memory.id: memory for memory in (*latest, *best)})
     seed = derive_seed(bench.settings.loop.seed, "adapter", number)
     dim = len(remembered[0].decision.state)
     if adapter is not None and adapter.dim != dim:
@@ -61,7 +62,7 @@ def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) ->
     times = min(settings.most_updates, settings.updates_per_episode * fresh)
     for _ in range(times):
         adapter.update(draw_batch(remembered, settings, now, rng))
-    told = explain(adapter, before, _learned(bench, index), groups=_GROUPS, seed=seed)
+    told = explain(adapter, before, [_learned(row) for row in latest[:_EXPLAINED]], groups=_GROUPS, seed=seed)
     occasion = Occasion(SYSTEM, now, number)
     with bench.database.write() as session:
         snapshot = add_snapshot(session, bench.domain, adapter, occasion)
@@ -97,34 +98,33 @@ def evaluate_policy(bench: Bench, number: int, arm: str) -> Verdict | None:
         return guard(session, bench.domain, evaluation, len(rows), bench.settings.policy, occasion)
 
 
-def _learned(bench: Bench, index: MemoryIndex) -> list[Learned]:
-    """Read the latest decisions, as explanations need them."""
-    query = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == index.encoding)
-    with bench.database.read() as session:
-        rows = session.exec(query.order_by(col(Memory.id).desc()).limit(_EXPLAINED)).all()
-    return [
-        Learned(row.episode_id, row.state, row.action, row.value, np.frombuffer(row.vector or b"", dtype="<f4"))
-        for row in rows
-    ]
-
-
-def _decisions(bench: Bench, index: MemoryIndex) -> list[Remembered]:
-    """Read what can be learned from: the latest decisions, and the best ever, which keep old skills alive."""
-    settings = bench.settings.policy
+def _memories(bench: Bench, index: MemoryIndex) -> tuple[Sequence[Memory], Sequence[Memory]]:
+    """Read what can be learned from: the latest decisions, newest first, and the best ever, which keep old skills."""
     whole = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == index.encoding)
+    best = whole.where(Memory.value > 0).order_by(col(Memory.value).desc(), col(Memory.id))
     with bench.database.read() as session:
         latest = session.exec(whole.order_by(col(Memory.id).desc()).limit(_LATEST)).all()
-        best = session.exec(
-            whole.where(Memory.value > 0).order_by(col(Memory.value).desc(), col(Memory.id)).limit(settings.replay)
-        ).all()
+        return latest, session.exec(best.limit(bench.settings.policy.replay)).all()
+
+
+def _learned(row: Memory) -> Learned:
+    return Learned(row.episode_id, row.state, row.action, row.value, _vector(row))
+
+
+def _vector(row: Memory) -> np.ndarray:
+    return np.frombuffer(row.vector or b"", dtype="<f4")
+
+
+def _remembered(bench: Bench, index: MemoryIndex, rows: Mapping[int | None, Memory]) -> list[Remembered]:
+    """Return decisions as an update draws them, in order of their ids."""
+    with bench.database.read() as session:
         actions = session.exec(select(Memory.action).where(Memory.environment == bench.domain).distinct()).all()
-    rows = {memory.id: memory for memory in (*latest, *best)}
     everything = dict.fromkeys(sorted(actions), 0.0)
-    return [_remembered(memory, index, everything) for _, memory in sorted(rows.items())]
+    return [_one_remembered(memory, index, everything) for _, memory in sorted(rows.items())]
 
 
-def _remembered(memory: Memory, index: MemoryIndex, everything: Mapping[str, float]) -> Remembered:
-    vector = np.frombuffer(memory.vector or b"", dtype="<f4")
+def _one_remembered(memory: Memory, index: MemoryIndex, everything: Mapping[str, float]) -> Remembered:
+    vector = _vector(memory)
     candidates = memory.candidates or everything
     probability = memory.probability if memory.probability is not None else 1.0 / len(candidates)
     return Remembered(
