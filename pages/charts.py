@@ -163,6 +163,6 @@ def _line(one: Series) -> go.Scatter:
         name=one.name,
         mode="lines+markers",
         line={"color": f"rgb({color})", "width": 1 if many else 2, "dash": dash},
-        marker={"symbol": symbol, "size": 4 if many else 7},
+        marker={"symbol": symbol, "size": 7, "opacity": 0 if many else 1},  # what is not seen can still be clicked
         hovertemplate="%{y:.2f}",
     )
