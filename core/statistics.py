@@ -6,7 +6,7 @@ Seeds are passed in; the same data and seed give the same interval.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import hypot, sqrt
 
 import numpy as np
 from scipy import special, stats
@@ -29,13 +29,54 @@ EMPTY = Interval(None, None, None, 0)
 
 def wilson(successes: int, n: int) -> Interval:
     """Interval of a rate (Wilson 1927), in [0, 1]; ``successes`` out of ``n``."""
+    return _wilson(successes / n, n, n) if n else EMPTY
+
+
+def clustered_wilson(clusters: Sequence[tuple[int, int]]) -> Interval:
+    """Interval of a rate whose trials come in clusters that are alike inside, such as several rollouts of a task.
+
+    Wilson's, with as many independent trials as would give the variance between the clusters (Dean and Pagano 2015);
+    at a rate of 0 or 1, which has none, with one trial a cluster.
+
+    Args:
+        clusters: (successes, trials) of each; without trials it does not count.
+    """
+    seen = [(float(won), trials) for won, trials in clusters if trials]
+    n = sum(trials for _, trials in seen)
     if n == 0:
         return EMPTY
-    rate = successes / n
-    denominator = 1 + _Z95**2 / n
-    centre = (rate + _Z95**2 / (2 * n)) / denominator
-    half = _Z95 * sqrt(rate * (1 - rate) / n + _Z95**2 / (4 * n**2)) / denominator
+    rate = sum(won for won, _ in seen) / n
+    independent = float(len(seen))
+    if 0.0 < rate < 1.0 and len(seen) > 1:
+        squares = sum((won - rate * trials) ** 2 for won, trials in seen) * len(seen) / (len(seen) - 1)
+        independent = float(n) if squares == 0.0 else min(n, rate * (1 - rate) * n**2 / squares)
+    return _wilson(rate, independent, n)
+
+
+def difference_of_rates(first: Interval, second: Interval, *, weight: float = 1.0) -> Interval:
+    """Interval of ``first - weight * second`` from those of two independent rates (Newcombe 1998; Zou, Donner 2008).
+
+    Returns:
+        With the n of both; nothing if either is nothing.
+    """
+    if first.value is None or second.value is None:
+        return EMPTY
+    a, b = (_ends(one) for one in (first, second))
+    value = first.value - weight * second.value
+    low = value - hypot(first.value - a[0], weight * (b[1] - second.value))
+    high = value + hypot(a[1] - first.value, weight * (second.value - b[0]))
+    return Interval(value, low, high, first.n + second.n)
+
+
+def _wilson(rate: float, independent: float, n: int) -> Interval:
+    denominator = 1 + _Z95**2 / independent
+    centre = (rate + _Z95**2 / (2 * independent)) / denominator
+    half = _Z95 * sqrt(rate * (1 - rate) / independent + _Z95**2 / (4 * independent**2)) / denominator
     return Interval(rate, max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half)), n)
+
+
+def _ends(one: Interval) -> tuple[float, float]:
+    return (0.0 if one.low is None else one.low), (1.0 if one.high is None else one.high)
 
 
 def bootstrap_mean(values: Sequence[float], *, seed: int, samples: int = 2000) -> Interval:

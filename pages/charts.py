@@ -3,7 +3,7 @@
 Coordinates are given as arrays: Plotly checks lists value by value.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,13 +53,19 @@ def stacked(rounds: Sequence[int], counts: Mapping[str, tuple[str, Sequence[int]
             y=np.array(values),
             name=name,
             stackgroup="rules",
-            mode="lines",
+            mode="lines" if len(rounds) > 1 else "markers",  # one round has nothing to draw a line to
             line={"color": f"rgb({STATE_COLORS[state]})", "width": 1},
             fillcolor=f"rgba({STATE_COLORS[state]}, 0.5)",
         )
         for state, (name, values) in counts.items()
     ]
-    return _figure(traces, {"title": {"text": x_title}, "tickformat": "d"}, {"rangemode": "tozero"})
+    return _figure(traces, _rounds_axis(rounds, x_title), {"rangemode": "tozero"})
+
+
+def _rounds_axis(rounds: Collection[int], title: str) -> dict[str, Any]:
+    """Tick whole rounds only."""
+    few = bool(rounds) and max(rounds) - min(rounds) < 12
+    return {"title": {"text": title}, "dtick": 1 if few else None, "tickformat": "d"}
 
 
 def _figure(traces: Sequence[go.Scatter], x_axis: Mapping[str, Any], y_axis: Mapping[str, Any]) -> go.Figure:
@@ -68,6 +74,7 @@ def _figure(traces: Sequence[go.Scatter], x_axis: Mapping[str, Any], y_axis: Map
         "height": 300,
         "margin": {"l": 8, "r": 8, "t": 40, "b": 8},
         "hovermode": "x unified",
+        "showlegend": True,
         "legend": {"orientation": "h", "yanchor": "top", "y": 1, "yref": "container", "x": 0, "xref": "container"},
         "xaxis": x_axis,
         "yaxis": y_axis,
@@ -109,10 +116,9 @@ def by_round(
     traces += [_line(one) for one in drawn]
     traces += [_marks(marks)] if drawn and marks else []
     rounds = {point.round for one in drawn for point in one.points}
-    few = bool(rounds) and max(rounds) - min(rounds) < 12
     return _figure(
         traces,
-        {"title": {"text": x_title}, "dtick": 1 if few else None, "tickformat": "d"},
+        _rounds_axis(rounds, x_title),
         {"title": {"text": y_title}, "range": [0, 1] if share else None, "rangemode": "tozero"},
     )
 
@@ -157,6 +163,6 @@ def _line(one: Series) -> go.Scatter:
         name=one.name,
         mode="lines+markers",
         line={"color": f"rgb({color})", "width": 1 if many else 2, "dash": dash},
-        marker={"symbol": symbol, "size": 4 if many else 7},
+        marker={"symbol": symbol, "size": 7, "opacity": 0 if many else 1},  # what is not seen can still be clicked
         hovertemplate="%{y:.2f}",
     )

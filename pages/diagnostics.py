@@ -144,7 +144,8 @@ def _hits(app: Context, t: Translator, domain: str, rounds: list[int]) -> None:
         t("{prompts} training prompts in rounds {rounds}", prompts=t.number(found.prompts), rounds=_numbers(t, rounds))
     )
     if found.hits:
-        st.table(_hit_rows(t, found), hide_index=True)
+        # Eight columns are too many for a phone: this one scrolls.
+        st.dataframe(_hit_rows(t, found), hide_index=True, alt=t("Hit list"))
     elif found.prompts:
         st.info(t("None of these prompts found a rule."))
 
@@ -152,7 +153,7 @@ def _hits(app: Context, t: Translator, domain: str, rounds: list[int]) -> None:
 def _hit_rows(t: Translator, found: HitList) -> list[dict[str, str]]:
     return [
         {
-            t("Rule"): plain(hit.name),
+            t("Rule"): hit.name,
             t("State"): label(t, STATES, hit.state),
             t("Found"): t.number(hit.retrieved),
             t("In the prompt"): t.number(hit.served),

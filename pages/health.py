@@ -65,8 +65,9 @@ def _card(t: Translator, metric: str, lines: Lines) -> None:
     st.metric(
         label(t, METRIC_NAMES, metric),
         t.number(newest.value, 2) if newest and told else "–",
-        delta=None if difference is None else f"{difference:+.2f}",
-        delta_color="inverse" if metric in _LESS_IS_BETTER else "normal",
+        delta=None if difference is None else f"{difference:+.2f}" if difference else t.signed(0.0),
+        delta_color="off" if not difference else "inverse" if metric in _LESS_IS_BETTER else "normal",
+        delta_arrow="auto" if difference else "off",
         delta_description=None if difference is None else t("vs no rules"),
         help=_help(t, metric),
         chart_data=[row.value for row in lines.library] if len(lines.library) > 1 else None,

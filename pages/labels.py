@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from core.i18n import Translator, mark
 from core.people.names import RULE_STATE_NAMES, TIER_NAMES
+from core.views.names import ARM_NAMES
 
+ARMS = ARM_NAMES
 STATES = RULE_STATE_NAMES
 STATE_LOOKS = {
     "candidate": ("blue", ":material/science:"),
@@ -17,17 +19,6 @@ GRADE_LOOKS = {
     "pass": ("green", ":material/check:"),
     "marginal": ("orange", ":material/remove:"),
     "fail": ("red", ":material/close:"),
-}
-ARMS = {
-    "learn": mark("Training"),
-    "external": mark("From outside"),
-    "before": mark("Library before the round"),
-    "after": mark("Library after the round"),
-    "second": mark("Library after the round, blamed changes dropped"),
-    "repeat": mark("Library before the round, again"),
-    "empty": mark("Empty library"),
-    "empty_repeat": mark("Empty library, again"),
-    "random": mark("Random rules"),
 }
 VERDICTS = {
     "improved": mark("Improved: the interval lies above 0"),

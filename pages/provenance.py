@@ -107,7 +107,7 @@ def _episode(app: Context, t: Translator) -> None:
             t("Version served"): t.number(one.served_version),
             t("Version now"): t.number(one.version),
             t("In the prompt"): label(t, DISPOSITIONS, one.disposition),
-            t("Followed"): label(t, COMPLIANCE, one.compliance),
+            t("Followed"): label(t, COMPLIANCE, one.compliance if one.disposition == "served" else None),
         }
         for one in story.rules
     ]

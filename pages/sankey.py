@@ -3,7 +3,7 @@
 Plotly's own Sankey tells nobody what was clicked; here boxes are bars and their names points, which do.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from html import escape
@@ -19,12 +19,13 @@ from pages.rule_effects import finding_said
 _COLORS = {"good": "46, 139, 87", "bad": "200, 60, 60", "open": "140, 140, 150"}
 _NODE = "rgb(27, 154, 170)"
 _WIDTH = 0.03
-_GAP = 0.05
 _STEPS = 24
 _ACROSS = {"type": 0.0, "rule": 0.36, "finding": 1.0}
 """Where columns stand: names take a third of the drawing and stay in it at the width of a phone."""
-_LINE, _LINES = {"type": 16, "rule": 21, "finding": 13}, 2
-_SIZE_PX = 11
+_LINE, _LINES = {"type": 16, "rule": 20, "finding": 11}, 4
+_SIZE_PX, _LINE_PX = 11, 15
+_FLOW_PX, _GAP_PX, _LEAST_PX = 300, 12, 320
+"""How high all that flows is together; between boxes, or their names where these are higher; the drawing at least."""
 _REACH_PX = 150
 """How far from where a name begins a click still means it: the length of the longest."""
 
@@ -98,7 +99,12 @@ def sankey(nodes: Sequence[Node], links: Sequence[Link], pointed_out: str | None
         ink: colour of the names, which stand on the bands; None: the theme's for axes.
     """
     total = sum(node.weight for node in nodes if node.column is Column.RULE)
-    places = {node.id: place for column in Column for node, place in _stacked(nodes, column, total)}
+    shown = {node.id: _short(node.name, _LINE[node.column]) for node in nodes}
+    room = {
+        node.id: max(node.weight / total, len(shown[node.id]) * _LINE_PX / _FLOW_PX) + _GAP_PX / _FLOW_PX
+        for node in nodes
+    }
+    places = {node.id: place for column in Column for node, place in _stacked(nodes, column, total, room)}
     figure = go.Figure()
     left = {node: low for node, (_, low, _) in places.items()}
     right = dict(left)
@@ -112,32 +118,35 @@ def sankey(nodes: Sequence[Node], links: Sequence[Link], pointed_out: str | None
         left[link.target] += height
     figure.add_trace(_boxes(nodes, places))
     for column in Column:
-        figure.add_trace(_names([node for node in nodes if node.column is column], places, ink))
-    rows = max(sum(node.column is column for node in nodes) for column in Column)
+        figure.add_trace(_names([node for node in nodes if node.column is column], places, shown, ink))
+    highest = max(sum(room[node.id] for node in nodes if node.column is column) for column in Column)
+    half = max(highest, _LEAST_PX / _FLOW_PX) / 2
     figure.update_layout(
-        height=max(320, 44 * rows),
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        height=2 * half * _FLOW_PX,
+        margin={"l": 8, "r": 8, "t": 0, "b": 0},
         showlegend=False,
         hovermode="closest",
         hoverdistance=_REACH_PX,
         dragmode=False,
     )
     figure.update_xaxes(visible=False, fixedrange=True, range=[-0.03, 1.03])
-    figure.update_yaxes(visible=False, fixedrange=True, autorange="reversed")
+    figure.update_yaxes(visible=False, fixedrange=True, range=[half, -half])
     return figure
 
 
 _Place = tuple[float, float, float]  # horizontal centre, top, height
 
 
-def _stacked(nodes: Sequence[Node], column: Column, total: float) -> Iterator[tuple[Node, _Place]]:
-    """Yield a column's boxes from the top down, the column centred."""
+def _stacked(
+    nodes: Sequence[Node], column: Column, total: float, room: Mapping[str, float]
+) -> Iterator[tuple[Node, _Place]]:
+    """Yield a column's boxes from the top down, each in the middle of its room, the column centred."""
     stacked = [node for node in nodes if node.column is column]
-    y = -(sum(node.weight for node in stacked) / total + _GAP * (len(stacked) - 1)) / 2
+    y = -sum(room[node.id] for node in stacked) / 2
     for node in stacked:
         height = node.weight / total
-        yield node, (_ACROSS[column], y, height)
-        y += height + _GAP
+        yield node, (_ACROSS[column], y + (room[node.id] - height) / 2, height)
+        y += room[node.id]
 
 
 def _rank(node: Node, flows: Sequence[RuleFlow]) -> int:
@@ -175,7 +184,9 @@ def _boxes(nodes: Sequence[Node], places: dict[str, _Place]) -> go.Bar:
     )
 
 
-def _names(nodes: Sequence[Node], places: dict[str, _Place], ink: str | None) -> go.Scatter:
+def _names(
+    nodes: Sequence[Node], places: dict[str, _Place], shown: Mapping[str, Sequence[str]], ink: str | None
+) -> go.Scatter:
     """Write names beside the boxes, into the drawing."""
     last = bool(nodes) and nodes[0].column is Column.FINDING
     beside = -_WIDTH if last else _WIDTH
@@ -183,7 +194,7 @@ def _names(nodes: Sequence[Node], places: dict[str, _Place], ink: str | None) ->
         x=[places[node.id][0] + beside for node in nodes],
         y=[places[node.id][1] + places[node.id][2] / 2 for node in nodes],
         mode="text",
-        text=[_short(node.name, _LINE[node.column]) for node in nodes],
+        text=["<br>".join(map(escape, shown[node.id])) for node in nodes],
         textposition="middle left" if last else "middle right",
         customdata=[[node.id] for node in nodes],
         hovertext=[escape(node.name) for node in nodes],
@@ -192,7 +203,7 @@ def _names(nodes: Sequence[Node], places: dict[str, _Place], ink: str | None) ->
     )
 
 
-def _short(name: str, width: int) -> str:
+def _short(name: str, width: int) -> list[str]:
     """Break a name into lines and cut what does not fit; pointing at it shows the whole.
 
     A task type is one word with underscores: a line may end behind one. Chinese signs are twice as wide.
@@ -200,4 +211,4 @@ def _short(name: str, width: int) -> str:
     wide = sum(east_asian_width(sign) in "WF" for sign in name)
     fitting = max(1, width * len(name) // max(1, len(name) + wide))
     lines = wrap(name.replace("_", "_ "), fitting, max_lines=_LINES, placeholder="…", break_on_hyphens=False)
-    return "<br>".join(escape(line.replace("_ ", "_")) for line in lines)
+    return [line.replace("_ ", "_") for line in lines]

@@ -20,6 +20,7 @@ from pages.widgets import show_notice
 _Key = TypeVar("_Key", bound=int | str | None)
 
 _COLOR = "rgb(27, 154, 170)"
+_ROOM_FOR = 6  # bars that fill a chart; fewer are no wider than these
 
 
 def _limits(app: Context, t: Translator) -> None:
@@ -69,7 +70,10 @@ def _by(t: Translator, key: str, title: str, usages: Mapping[str, Usage]) -> Non
     st.subheader(title, anchor=False)
     figure = go.Figure(
         go.Bar(
-            x=[escape(name) for name in usages], y=[each.cost_usd for each in usages.values()], marker={"color": _COLOR}
+            x=[escape(name) for name in usages],
+            y=[each.cost_usd for each in usages.values()],
+            width=min(0.8, len(usages) / _ROOM_FOR),
+            marker={"color": _COLOR},
         )
     )
     figure.update_layout(height=240, margin={"l": 8, "r": 8, "t": 8, "b": 8})

@@ -4,12 +4,16 @@ from math import exp, lgamma
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.statistics import (
     EMPTY,
     beta_probability_less,
     bootstrap_mean,
     bootstrap_mean_of_counts,
+    clustered_wilson,
+    difference_of_rates,
     mcnemar_exact,
     noise_floor,
     paired_bootstrap,
@@ -32,8 +36,61 @@ def test_wilson_gives_the_values_of_newcombe(successes: int, n: int, low: float,
     assert (interval.low, interval.high) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "low", "high"),
+    [
+        ((56, 70), (48, 80), 0.0524, 0.3339),  # Newcombe 1998, interval estimation for the difference, method 10
+        ((9, 10), (3, 10), 0.1705, 0.8090),
+        ((6, 7), (2, 7), 0.0582, 0.8062),
+        ((5, 56), (0, 29), -0.0381, 0.1926),
+        ((10, 10), (0, 20), 0.6791, 1.0),
+    ],
+)
+def test_differences_of_rates_are_those_of_newcombe(
+    first: tuple[int, int], second: tuple[int, int], low: float, high: float
+) -> None:
+    found = difference_of_rates(wilson(*first), wilson(*second))
+    assert (found.low, found.high) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+    assert found.value == pytest.approx(first[0] / first[1] - second[0] / second[1])
+    assert found.n == first[1] + second[1]
+
+
+def test_half_of_a_rate_is_taken_with_half_of_its_uncertainty() -> None:
+    whole, half = (difference_of_rates(wilson(0, 10**9), wilson(5, 10), weight=weight) for weight in (1.0, 0.5))
+    assert (half.value, half.low, half.high) == pytest.approx(
+        (whole.value / 2, whole.low / 2, whole.high / 2), abs=1e-6
+    )
+
+
+def test_ten_tasks_whose_rollouts_are_all_alike_tell_no_more_than_nine_trials() -> None:
+    """One degree of freedom goes to the mean."""
+    found = clustered_wilson([(3, 3)] * 4 + [(0, 3)] * 6)
+    assert (found.value, found.n) == (pytest.approx(0.4), 30)
+    for end in (found.low, found.high):  # Wilson 1927: where the observed rate lies 1.96 standard errors away
+        assert end is not None
+        assert abs(0.4 - end) == pytest.approx(1.959964 * (end * (1 - end) / 9) ** 0.5, rel=1e-5)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=12))
+def test_clusters_never_tell_more_than_independent_trials(pairs: list[tuple[int, int]]) -> None:
+    clusters = [(won, won + lost) for won, lost in pairs]
+    plain = wilson(sum(won for won, _ in clusters), sum(n for _, n in clusters))
+    found = clustered_wilson(clusters)
+    assert (found.value, found.n) == (pytest.approx(plain.value) if plain.value is not None else None, plain.n)
+    if found.n:
+        assert found.low <= plain.low + 1e-12
+        assert found.high >= plain.high - 1e-12
+
+
+def test_where_all_rollouts_end_alike_a_task_counts_once() -> None:
+    assert clustered_wilson([(0, 3)] * 20).high == pytest.approx(0.1611, abs=5e-5)  # as 0 of 20
+    assert clustered_wilson([(3, 3)] * 20).low == pytest.approx(1 - 0.1611, abs=5e-5)
+
+
 def test_without_data_there_is_no_value() -> None:
     assert wilson(0, 0) == EMPTY
+    assert clustered_wilson([(0, 0)]) == EMPTY
+    assert difference_of_rates(EMPTY, wilson(1, 2)) == EMPTY
     assert bootstrap_mean([], seed=1) == EMPTY
     assert bootstrap_mean_of_counts({}, seed=1) == EMPTY
 

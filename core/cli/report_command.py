@@ -125,6 +125,7 @@ def gain_line(t: "Translator", gain: "Mapping[str, Any] | None") -> str:
 
 def _show_health(t: "Translator", rows: "Sequence[Mapping[str, Any]]") -> None:
     from core.cli.edge import table
+    from core.views.names import ARM_NAMES, SPLIT_NAMES
 
     newest = max((row["round"] for row in rows if row["round"] is not None), default=None)
     names = {
@@ -140,8 +141,8 @@ def _show_health(t: "Translator", rows: "Sequence[Mapping[str, Any]]") -> None:
             [
                 names[row["metric"]],
                 "–" if row["round"] is None else t.number(row["round"]),
-                row["split"],
-                row["arm"],
+                t(SPLIT_NAMES.get(row["split"], row["split"])),
+                t(ARM_NAMES.get(row["arm"], row["arm"])),
                 t.interval(row["value"], row["low"], row["high"], row["n"]),
             ]
             for row in rows

@@ -9,6 +9,7 @@ from html import escape
 from core.i18n import Translator
 from core.text import for_spreadsheet
 from core.views.health import HealthRow, standing_rows
+from core.views.names import ARM_NAMES, SPLIT_NAMES
 from core.views.period import Period, PeriodFigures
 from core.views.spend import SpendLine, Usage
 
@@ -95,8 +96,8 @@ def _health(t: Translator, figures: PeriodFigures) -> list[str]:
                 [
                     (
                         t.number(row.round),
-                        row.split,
-                        row.arm,
+                        t(SPLIT_NAMES.get(row.split, row.split)),
+                        t(ARM_NAMES.get(row.arm, row.arm)),
                         t.interval(row.value, row.low, row.high, row.n),
                     )
                     for row in rows

@@ -302,13 +302,14 @@ def _uses(
 ) -> list[RuleUse]:
     told = (*prompt.served, *(steps.served if steps else ()))
     served = [_use(episode, hit, "served", hold.rule_propensity, position) for position, hit in enumerate(told)]
-    for use, hit in zip(served, told, strict=True):
-        use.compliance = check_compliance(hit.rule.condition, hit.rule.action, episode.messages, names)
-        use.judged_by = "" if use.compliance == "unjudged" else "check"
     cut = (*prompt.trimmed, *(steps.trimmed if steps else ()))
     trimmed = [_use(episode, hit, "trimmed", hold.rule_propensity) for hit in cut]
     out = (*hold.left_out, *(steps.left_out if steps else ()))
     left_out = [_use(episode, hit, "left_out", hold.left_out_propensity) for hit in out]
+    # What is done without being told is what following has to be measured against.
+    for use, hit in zip((*served, *left_out), (*told, *out), strict=True):
+        use.compliance = check_compliance(hit.rule.condition, hit.rule.action, episode.messages, names)
+        use.judged_by = "" if use.compliance == "unjudged" else "check"
     return served + trimmed + left_out
 
 

@@ -114,6 +114,10 @@ class RuleUse(SQLModel, table=True):
     position: int | None = Field(default=None, description="Place in the prompt's rules, from 0; None if not served.")
     score: float = Field(description="Retrieval score.")
     propensity: float = Field(default=1.0, description="Probability of its disposition under the hold-out.")
-    compliance: str = Field(default="unjudged", description="complied, violated, not_applicable or unjudged")
+    compliance: str = Field(
+        default="unjudged",
+        description="complied, violated, not_applicable or unjudged; of a rule left out: was it done untold? "
+        "Metrics count served ones only.",
+    )
     judged_by: str = Field(default="", description="check (by rule) or model")
     verified: bool = Field(default=False, description="Counted as a verified success.")

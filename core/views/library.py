@@ -171,9 +171,9 @@ def _children(session: Session, rule_id: str) -> list[Rule]:
 
 def _uses(session: Session, rule_id: str) -> tuple[RoundUse, ...]:
     one, is_served = RuleTally, col(RuleTally.disposition) == "served"
-    served, passed = (case((is_served, counted), else_=0) for counted in (one.uses, one.passed))
+    in_prompt = [func.sum(case((is_served, counted), else_=0)) for counted in (one.uses, one.passed, one.violated)]
     found = session.execute(
-        select_columns(col(one.round_number), *map(func.sum, (one.uses, served, passed, one.violated)))
+        select_columns(col(one.round_number), func.sum(one.uses), *in_prompt)
         .where(col(one.rule_id) == rule_id)
         .group_by(col(one.round_number))
         .order_by(col(one.round_number))

@@ -25,6 +25,13 @@ ROUNDS = {  # number -> the arm that ran what the round left standing, passes of
     4: (None, {"learn": 15, "after": 20}),
 }
 """Round 4 has not been measured yet: it has no gain, so nobody knows which arm stands."""
+NAMES = {
+    "learn": ("Training tasks", "Training"),
+    "before": ("Held-out tasks", "Library before the round"),
+    "after": ("Held-out tasks", "Library after the round"),
+    "second": ("Held-out tasks", "Library after the round, blamed changes dropped"),
+    "empty": ("Held-out tasks", "Empty library"),
+}
 
 
 def wilson_by_hand(passed: int, n: int) -> tuple[float, float]:
@@ -74,9 +81,9 @@ def _episode(number: int, arm: str, place: int, passed: int) -> Episode:
     )  # fmt: skip
 
 
-def page_of(database: Database, period: Period = WHOLE) -> str:
+def page_of(database: Database, period: Period = WHOLE, language: str = "en") -> str:
     with database.read() as session:
-        return html_page(Translator("en"), period_figures(session, period, now=START + timedelta(days=30)))
+        return html_page(Translator(language), period_figures(session, period, now=START + timedelta(days=30)))
 
 
 def rows_of(page: str) -> list[list[str]]:
@@ -89,10 +96,16 @@ def test_each_rate_stands_there_with_its_interval_and_count(database: Database) 
         for arm, passed in arms.items():
             low, high = wilson_by_hand(passed, EACH)
             said = f"{passed / EACH:.2f} ({low:.2f}–{high:.2f}, n = {EACH})"
-            assert [str(number), "train" if arm == "learn" else "held_out", arm, said] in rows
+            assert [str(number), *NAMES[arm], said] in rows
             low, high = wilson_by_hand(2, 100)
             errors = f"0.02 ({low:.2f}–{high:.2f}, n = 100)"
-            assert [str(number), "train" if arm == "learn" else "held_out", arm, errors] in rows
+            assert [str(number), *NAMES[arm], errors] in rows
+
+
+def test_splits_and_arms_have_names_in_every_language(database: Database) -> None:
+    cells = {cell for row in rows_of(page_of(database, language="zh")) for cell in row}
+    assert "训练" in cells
+    assert not cells & {"train", "held_out", *NAMES}
 
 
 def test_the_line_goes_through_what_each_round_left_standing_and_nothing_else(database: Database) -> None:

@@ -1,5 +1,6 @@
 """Rounds that cannot be tested: what they find waits for people, and nothing goes live by itself."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -11,8 +12,8 @@ from core.db import Database, open_database
 from core.episodes.importing import import_recorded
 from core.learning.contrast import make_batches
 from core.learning.service import run_rounds
-from core.settings import Settings, load_settings
-from core.tables import Episode, LedgerEntry, Reflection, Round, Rule, RuleEvent
+from core.settings import Settings, UtilitySettings, load_settings
+from core.tables import Episode, LedgerEntry, Reflection, Round, Rule, RuleEvent, RuleUse
 from tests.support.recordings import airline_file, line, said, user, write_lines
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -60,6 +61,32 @@ def test_without_enough_held_out_tasks_nothing_goes_live(database: Database, env
     calls = rows(database, LedgerEntry)
     assert {call.agent for call in calls if call.episode_id} == {"rulewright"}
     assert {call.agent for call in calls if not call.episode_id} == {""}
+
+
+def test_what_rules_say_is_looked_for_in_episodes_without_them_too_but_teaches_nothing(database: Database) -> None:
+    with database.write() as session:
+        session.add(
+            Rule(
+                id="rule_left", name="Left", origin="reflection", domain="doors", state="candidate",
+                condition="A draught comes from one side", action="Call open_left_door first.", created_at=NOW,
+            )
+        )  # fmt: skip
+    settings = settings_for("tests.support.worlds:Doors")
+    run_rounds(settings.model_copy(update={"utility": UtilitySettings(library_holdout=0.5)}), database, rounds=1)
+
+    uses = [use for use in rows(database, RuleUse) if use.rule_id == "rule_left"]
+    took_left = {
+        one.id: "open_left_door" in json.dumps(one.messages[1:])
+        for one in rows(database, Episode)
+        if one.arm == "learn"
+    }
+    for disposition in ("served", "left_out"):
+        judged = [use for use in uses if use.disposition == disposition and use.episode_id in took_left]
+        assert {use.judged_by for use in judged} == {"check"}
+        assert [use.compliance == "complied" for use in judged] == [took_left[use.episode_id] for use in judged]
+    assert not any(use.verified for use in uses if use.disposition == "left_out")
+    (rule,) = [rule for rule in rows(database, Rule) if rule.id == "rule_left"]
+    assert rule.n_used == sum(use.disposition == "served" and use.episode_id in took_left for use in uses)
 
 
 def test_what_a_person_approved_goes_live_all_the_same(database: Database) -> None:

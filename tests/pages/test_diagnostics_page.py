@@ -53,7 +53,7 @@ def test_applying_changes_settings_through_the_audited_way(database: Database, o
 def test_the_hit_list_says_what_a_type_found(sample: Database, open_page: OpenPage) -> None:
     at = open_page("diagnostics")
     assert not at.exception
-    hits = at.table[-1].value
+    hits = at.dataframe[-1].value
     assert list(hits.columns[:3]) == ["Rule", "State", "Found"]
 
 

@@ -1,13 +1,15 @@
 """What pages read: states of the loop, queues, filters and pages of lists."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlmodel import select
 
 from core.db import Database, open_database
 from core.settings import load_settings
-from core.tables import Lease, LoopControl, Rule, SettingOverride
+from core.tables import Lease, LoopControl, Rule, RuleUse, SettingOverride
 from core.views.episodes import episode_choices, episode_story, episodes
 from core.views.library import library_counts, rule_story
 from core.views.library_list import LibraryFilter, listed_rules
@@ -108,11 +110,15 @@ def test_a_rules_story_has_relatives_and_uses(sample: Database) -> None:
         story = rule_story(session, "rule_0000000000000002")
         parent = rule_story(session, "rule_000000000000000a")
         assert rule_story(session, "rule_x") is None
+        uses = session.exec(select(RuleUse).where(RuleUse.rule_id == "rule_0000000000000002")).all()
     assert story is not None
     assert parent is not None
     assert [row.id for row in story.parents] == [parent.row.id]
     assert [row.id for row in parent.children] == [story.row.id]
     assert all(use.served <= use.retrieved and use.passed <= use.served for use in story.uses)
+    ignored = Counter(use.disposition for use in uses if use.compliance == "violated")
+    assert ignored["left_out"]
+    assert sum(use.violated for use in story.uses) == ignored["served"]
 
 
 def test_episodes_are_filtered_and_paged(sample: Database) -> None:

@@ -260,9 +260,9 @@ def _uses(session: Session, episode: Episode, served: list[Rule], chance: random
                 position=None if left_out else position,
                 score=round(0.91 - 0.06 * position, 3),
                 propensity=0.05 if left_out else 0.95,
-                compliance="unjudged" if left_out else complied,
-                judged_by="" if left_out else "check",
-                verified=complied == "complied" and episode.grade == "pass",
+                compliance=complied,
+                judged_by="check",
+                verified=complied == "complied" and episode.grade == "pass" and not left_out,
             )
         )
 

@@ -339,8 +339,8 @@ ILLS: Mapping[Kind, Ill] = {
     Kind.PROMPT_LIMIT: Ill("120 tokens for the rules of a prompt", changes={"retrieval.max_tokens": 120}, healthy=3),
     Kind.IGNORED_RULES: Ill(
         "all rules stand in the middle of the prompt, and the model follows 1 in 20 there",
-        groups={"simulation": {"follow_middle": 0.05}},
-        healthy=3,
+        CUES,
+        {"simulation": {"follow_middle": 0.05}},
         changes={"retrieval.doubled": 0},
         fault=_all_in_the_middle,
     ),

@@ -3,6 +3,7 @@
 from itertools import combinations
 
 from core.i18n import mark
+from core.views.diagnostics.library_before import library_before
 from core.views.diagnostics.trouble import Fact, Kind, Remedy, Trouble
 from core.views.diagnostics.window import Passes, Window, training_by_type
 
@@ -19,12 +20,16 @@ _MATTERS = 0.25
 
 
 def detect(window: Window) -> list[Trouble]:
-    """Report types whose success rose and fell, or fell and rose, each time beyond chance, up to the newest rounds."""
+    """Report types whose success rose and fell, or fell and rose, each time beyond chance, up to the newest rounds.
+
+    Rounds that began with an empty library do not count: what the first rules bring is no swing.
+    """
     found = []
-    newest = window.newest(_ROUNDS)
+    library = library_before(window, window.newest(_ROUNDS))
+    newest = [number for number in library if library[number].size]
     for kind, by_round in sorted(training_by_type(window, newest).items()):
         measured = [(number, by_round[number]) for number in sorted(by_round) if by_round[number].n >= _EPISODES]
-        recent = set(newest[-3:])
+        recent = set(window.newest())
         swings = any(
             _swings(first[1], second[1], third[1])
             for first, second, third in combinations(measured, 3)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import func, select
+from sqlalchemy import Subquery, func, select
 from sqlmodel import col
 
 from core.i18n import mark
@@ -29,6 +29,8 @@ _ROUNDS = 3
 _PATIENCE = 6
 """Rounds that learning has before a type without any rule counts as a trouble."""
 _EPISODES = 12
+_TASKS = 6
+"""Rollouts of one task tend to end alike: a few hard tasks are no failing type."""
 _RARELY = 0.25
 
 
@@ -45,7 +47,8 @@ def detect(window: Window) -> list[Trouble]:
         since = min(born.values(), default=-1)
         rounds = sorted(number for number in by_round if number > since)
         wanted = _ROUNDS if born else _PATIENCE
-        if len(rounds) >= wanted and _fails(by_round, rounds[-wanted:]):
+        lasts = len(rounds) >= wanted and _fails(by_round, rounds[-wanted:])
+        if lasts and _tasks(window, kind, rounds[-wanted:]) >= _TASKS:
             passed = Fact(_PASSED, sum((by_round[number] for number in rounds[-wanted:]), NONE).rate)
             found.append(_trouble(window, kind, rounds[-wanted:], list(born), passed))
     return found
@@ -87,20 +90,35 @@ def _rules_for(window: Window, kind: str) -> dict[str, int]:
     return {rule_id: born for rule_id, born, evidence in rules if of_type & set(evidence)}
 
 
+def _tasks(window: Window, kind: str, rounds: Sequence[int]) -> int:
+    """Count the type's tasks that were trained on."""
+    of_type = _training(kind, rounds)
+    return int(window.session.execute(select(func.count(func.distinct(of_type.c.task_id)))).scalar_one())
+
+
 def _prompts(window: Window, kind: str, rounds: Sequence[int], rules: Sequence[str]) -> tuple[int, int]:
     """Return the type's training prompts, and how many of them had one of the rules."""
-    episodes = select(col(Episode.id)).where(
-        col(Episode.round_number).in_(rounds),
-        col(Episode.arm) == "learn",
-        col(Episode.task_type) == kind,
-        col(Episode.library_left_out).is_(False),
-    )
-    prompts = window.session.execute(select(func.count()).select_from(episodes.subquery())).scalar_one()
+    episodes = _training(kind, rounds)
+    prompts = window.session.execute(select(func.count()).select_from(episodes)).scalar_one()
     had = window.session.execute(
         select(func.count(func.distinct(col(RuleUse.episode_id)))).where(
-            col(RuleUse.episode_id).in_(episodes),
+            col(RuleUse.episode_id).in_(select(episodes.c.id)),
             col(RuleUse.rule_id).in_(rules),
             col(RuleUse.disposition) == "served",
         )
     ).scalar_one()
     return int(prompts), int(had)
+
+
+def _training(kind: str, rounds: Sequence[int]) -> Subquery:
+    """Select the type's training episodes with the library."""
+    return (
+        select(col(Episode.id).label("id"), col(Episode.task_id).label("task_id"))
+        .where(
+            col(Episode.round_number).in_(rounds),
+            col(Episode.arm) == "learn",
+            col(Episode.task_type) == kind,
+            col(Episode.library_left_out).is_(False),
+        )
+        .subquery()
+    )
