@@ -1,6 +1,7 @@
 """Writing decisions down as memories, once per episode; correcting them afterwards (design section 9)."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from sqlmodel import Session, col, func, select
 
@@ -45,39 +46,42 @@ def remember(
         return []
     found = decisions(episode.messages, names)
     values = returns([one.step_reward for one in found], reward, gamma) if found else []
-    lesson = _lesson(episode, found)
     took = _by_message(episode, latencies)
-    tick = next_tick(session, episode.environment)
+    given: dict[str, Any] = {
+        "environment": episode.environment,
+        "episode_id": episode.id,
+        "task_id": episode.task_id,
+        "agent": episode.agent,
+        "trust": 1.0 if episode.agent == OWN_AGENT else settings.trust_outside,
+        "reward": reward,
+        "gamma": gamma,
+        "lesson": _lesson(episode, found),
+        "created_at": episode.ended_at,
+        "touched": next_tick(session, episode.environment),
+    }
     memories = [
-        Memory(
-            environment=episode.environment,
-            episode_id=episode.id,
-            task_id=episode.task_id,
-            agent=episode.agent,
-            trust=1.0 if episode.agent == OWN_AGENT else settings.trust_outside,
-            step=one.step,
-            state=one.state,
-            action=one.action,
-            arguments=one.arguments,
-            result=one.result,
-            failed=one.failed,
-            closed=one.closed,
-            displeased=bool(signs_of_displeasure(one.reply)),
-            latency_ms=took.get(one.step),
-            step_reward=one.step_reward,
-            reward=reward,
-            value=value,
-            gamma=gamma,
-            lesson=lesson,
-            candidates=dict(one.candidates),
-            probability=one.probability,
-            created_at=episode.ended_at,
-            touched=tick,
-        )
+        Memory(value=value, latency_ms=took.get(one.step), **_of_decision(one), **given)
         for one, value in zip(found, values, strict=True)
     ]
     session.add_all(memories)
     return memories
+
+
+def _of_decision(one: Decision) -> dict[str, Any]:
+    """Return the columns that hold what was decided, and what came of it at once."""
+    return {
+        "step": one.step,
+        "state": one.state,
+        "action": one.action,
+        "arguments": one.arguments,
+        "result": one.result,
+        "failed": one.failed,
+        "closed": one.closed,
+        "displeased": bool(signs_of_displeasure(one.reply)),
+        "step_reward": one.step_reward,
+        "candidates": dict(one.candidates),
+        "probability": one.probability,
+    }
 
 
 def recount(session: Session, episode_id: str, reward: float) -> int:
