@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import case, func, select
+from sqlalchemy import Subquery, case, func, select
 from sqlmodel import col
 
 from core.i18n import mark
@@ -45,6 +45,8 @@ _ENOUGH_TOLD = 20
 _ENOUGH_UNTOLD = 10
 _TOO_RARELY = 0.5
 _PROVEN = (State.ACTIVE, State.PROBATION)
+_PROMPTS = 1_000
+"""Prompts that are looked at, at most, of the newest rounds first: more would tell no better."""
 _LIMITS = ("doubled", "top_k")
 """What the remedies set: rounds with other values say nothing about the newest ones."""
 
@@ -126,16 +128,15 @@ def _by_task(judged: Iterable[_Judged]) -> list[tuple[int, int]]:
 
 def _judged(window: Window, rounds: Sequence[int]) -> Iterator[_Judged]:
     checked = case((col(RuleUse.judged_by) == "model", 0), else_=1)
-    place = (col(Episode.task_id), col(RuleUse.disposition), checked)
+    prompts = _prompts(rounds)
+    place = (prompts.c.task_id, col(RuleUse.disposition), checked)
     complied = func.sum(case((col(RuleUse.compliance) == "complied", 1), else_=0))
-    untold = (col(RuleUse.disposition) == "left_out") & col(Episode.library_left_out)
+    untold = (col(RuleUse.disposition) == "left_out") & prompts.c.library_left_out
     rows = window.session.execute(
         select(*place, complied, func.count())
-        .join(RuleUse, col(RuleUse.episode_id) == col(Episode.id))
+        .join(RuleUse, col(RuleUse.episode_id) == prompts.c.id)
         .join(Rule, col(Rule.id) == col(RuleUse.rule_id))
         .where(
-            col(Episode.round_number).in_(rounds),
-            col(Episode.arm) == "learn",
             (col(RuleUse.disposition) == "served") | untold,
             col(RuleUse.compliance).in_(JUDGED),
             col(Rule.state).in_(_PROVEN),
@@ -146,17 +147,24 @@ def _judged(window: Window, rounds: Sequence[int]) -> Iterator[_Judged]:
         yield _Judged(task_id, disposition == "served", bool(was_checked), int(followed), int(n))
 
 
+def _prompts(rounds: Sequence[int]) -> Subquery:
+    newest = (col(Episode.round_number).desc(), col(Episode.id))
+    return (
+        select(col(Episode.id), col(Episode.task_id), col(Episode.library_left_out))
+        .where(col(Episode.round_number).in_(rounds), col(Episode.arm) == "learn")
+        .order_by(*newest)
+        .limit(_PROMPTS)
+        .subquery()
+    )
+
+
 def _by_place(window: Window, rounds: Sequence[int]) -> dict[str, Passes]:
     """Count rules followed out of those judged, by where they stood."""
-    served = (
-        col(Episode.round_number).in_(rounds),
-        col(Episode.arm) == "learn",
-        col(RuleUse.disposition) == "served",
-    )
+    prompts = _prompts(rounds)
     sizes = (
         select(col(RuleUse.episode_id).label("episode_id"), func.count().label("size"))
-        .join(Episode, col(Episode.id) == col(RuleUse.episode_id))
-        .where(*served)
+        .join(prompts, prompts.c.id == col(RuleUse.episode_id))
+        .where(col(RuleUse.disposition) == "served")
         .group_by(col(RuleUse.episode_id))
         .subquery()
     )
