@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from core.episodes.memory.index import Near
 from core.errors import UserError
 from core.experience_preview import ActionView, StateView
 from core.i18n import Translator
@@ -15,6 +16,8 @@ from pages.widgets import episode_link, plain
 
 _FEW = 3
 """Neighbours that took an action: fewer say too little of it."""
+_SHOWN = 5
+"""Memories shown at once; the rest unfolds."""
 
 
 def show_state(t: Translator, settings: Settings, environment: str) -> None:
@@ -82,16 +85,25 @@ def _advantage(t: Translator, one: ActionView) -> str:
 
 def _near(t: Translator, found: StateView) -> None:
     st.subheader(t("Nearest memories"), anchor=False)
-    for one in found.near:
-        memory = one.memory
-        with st.container(border=True):
-            st.markdown(f"**{plain(memory.action)}**")
-            facts = (
-                t("similarity {value}", value=t.number(one.similarity, 2)),
-                t("return {value}", value=t.signed(memory.value)),
-                t("Q {value}", value=t.signed(memory.q)),
-                label(t, TIERS, memory.tier),
-            )
-            st.caption(" · ".join(facts))
-            st.text(memory.state)
-            episode_link(t, memory.episode_id)
+    for one in found.near[:_SHOWN]:
+        _memory(t, one)
+    further = found.near[_SHOWN:]
+    if further:
+        with st.expander(t.plural("{n} more memory", "{n} more memories", len(further))):
+            for one in further:
+                _memory(t, one)
+
+
+def _memory(t: Translator, one: Near) -> None:
+    memory = one.memory
+    with st.container(border=True):
+        st.markdown(f"**{plain(memory.action)}**")
+        facts = (
+            t("similarity {value}", value=t.number(one.similarity, 2)),
+            t("return {value}", value=t.signed(memory.value)),
+            t("Q {value}", value=t.signed(memory.q)),
+            label(t, TIERS, memory.tier),
+        )
+        st.caption(" · ".join(facts))
+        st.text(memory.state)
+        episode_link(t, memory.episode_id)
