@@ -47,13 +47,14 @@ class Life:
     remembered: list[Remembered] = field(default_factory=list)
     update_ms: list[float] = field(default_factory=list)
 
-    def live(self, world: World, episodes: int) -> None:
-        """Choose, be paid, remember, learn."""
+    def live(self, world: World, episodes: int, *, turned: bool = False) -> None:
+        """Choose, be paid (the wrong way round if ``turned``), remember, learn."""
         for _ in range(episodes):
             state = self.rng.randrange(len(world.states))
             chances = policy(self.adapter, world.states[state])
             action = self.rng.choices(ACTIONS, chances)[0]
-            paid = (action == world.right[state]) != (self.rng.random() < NOISE)
+            slip = self.rng.random() < NOISE
+            paid = (action == world.right[state]) ^ slip ^ turned
             self.now += _EVERY
             self._remember(world.states[state], action, chances[ACTIONS.index(action)], paid=paid)
             if len(self.remembered) >= self.settings.cold_episodes:
