@@ -73,7 +73,7 @@ def _guardrail(t: Translator, rail: GuardrailState) -> None:
         return
     told = t(
         "Compared with the good evaluation ({success} success, {turns} turns); {limit} worse ones in a row restore "
-        "snapshot {id}.",
+        "snapshot {id}. What was done between a snapshot and going back to it is not learned from again.",
         success=t.percent(rail.success),
         turns=t.number(rail.turns, 1),
         limit=t.number(rail.patience),

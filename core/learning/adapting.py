@@ -7,6 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from sqlalchemy import or_
 from sqlmodel import col, select
 
 from core.episodes.memory.index import MemoryIndex
@@ -17,7 +18,7 @@ from core.policy.explaining import Learned, explain
 from core.policy.guardrail import Evaluation, Verdict
 from core.policy.phases import known_of
 from core.policy.sampling import Remembered, draw_batch, may_update
-from core.policy.snapshots import SYSTEM, Occasion, add_snapshot, current_adapter, guard, log, logged
+from core.policy.snapshots import SYSTEM, Occasion, add_snapshot, current_adapter, guard, log, logged, set_aside
 from core.tables import Episode, Memory
 
 _LATEST = 2_000
@@ -99,10 +100,16 @@ def evaluate_policy(bench: Bench, number: int, arm: str) -> Verdict | None:
 
 
 def _memories(bench: Bench, index: MemoryIndex) -> tuple[Sequence[Memory], Sequence[Memory]]:
-    """Read what can be learned from: the latest decisions, newest first, and the best ever, which keep old skills."""
+    """Read what can be learned from: the latest decisions, newest first, and the best ever, which keep old skills.
+
+    What a restored snapshot gave up is not in it.
+    """
     whole = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == index.encoding)
-    best = whole.where(Memory.value > 0).order_by(col(Memory.value).desc(), col(Memory.id))
     with bench.database.read() as session:
+        for span in set_aside(session, bench.domain):
+            made = col(Memory.created_at)
+            whole = whole.where(or_(made <= span.start, made > span.end))
+        best = whole.where(Memory.value > 0).order_by(col(Memory.value).desc(), col(Memory.id))
         latest = session.exec(whole.order_by(col(Memory.id).desc()).limit(_LATEST)).all()
         return latest, session.exec(best.limit(bench.settings.policy.replay)).all()
 

@@ -28,6 +28,14 @@ class Occasion:
     round_number: int | None = None
 
 
+@dataclass(frozen=True)
+class Span:
+    """A span of time, without its start, with its end; UTC."""
+
+    start: datetime
+    end: datetime
+
+
 def newest_snapshot(session: Session, environment: str, *, before: int | None = None) -> PolicySnapshot | None:
     """Return the policy in force, or the one in force before a snapshot was added; None before the first update."""
     query = select(PolicySnapshot).where(PolicySnapshot.environment == environment)
@@ -80,6 +88,21 @@ def go_back(session: Session, snapshot: PolicySnapshot, occasion: Occasion) -> P
     details = {"from": snapshot.id, "worse": 0, "good": None if good is None else asdict(good)}
     log(session, row, "restored", occasion, details)
     return row
+
+
+def set_aside(session: Session, environment: str) -> list[Span]:
+    """Return when decisions were made that the adapter no longer learns from.
+
+    Those between a snapshot and going back to it led to what was given up; learned from again, they would lead there
+    again with the next update. Going back to a snapshot from before a restoration takes that restoration's span back.
+    """
+    query = select(PolicyEvent).where(PolicyEvent.environment == environment, PolicyEvent.kind == "restored")
+    known: list[tuple[datetime, list[Span]]] = []
+    for event in session.exec(query.order_by(col(PolicyEvent.id))):
+        taken = session.get_one(PolicySnapshot, event.details["from"]).created_at
+        then: list[Span] = next((spans for since, spans in reversed(known) if since <= taken), [])
+        known.append((event.created_at, [*then, Span(taken, event.created_at)]))
+    return known[-1][1] if known else []
 
 
 def guard(

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from core.policy.adapter import Adapter, Decision
 from core.policy.guardrail import Evaluation
 from core.policy.snapshots import (
     Occasion,
+    Span,
     add_snapshot,
     current_adapter,
     go_back,
@@ -22,6 +23,7 @@ from core.policy.snapshots import (
     last_good_snapshot,
     logged,
     newest_snapshot,
+    set_aside,
 )
 from core.settings_experience import PolicySettings
 from core.tables import PolicyEvent, PolicySnapshot
@@ -111,6 +113,29 @@ def test_a_person_goes_back_to_any_snapshot_bit_for_bit(database: Database) -> N
         assert newest is not None
         assert newest.state == first.state
         assert last_good_snapshot(session, "w") is None
+
+
+def test_spans_that_were_given_up_are_set_aside_until_one_goes_back_to_before(database: Database) -> None:
+    """Snapshots at 1, 2 and 3 h. At 4 h back to 1; at 6 h back to the one of 3 h, which knew of no span yet."""
+    with database.write() as session:
+        taken = [add_snapshot(session, "w", Adapter(8, SETTINGS, 1), at(hour)) for hour in (1, 2, 3)]
+        assert set_aside(session, "w") == []
+        go_back(session, taken[0], at(4))
+        assert set_aside(session, "w") == [span(1, 4)]
+        later = add_snapshot(session, "w", Adapter(8, SETTINGS, 1), at(5))
+        go_back(session, taken[2], at(6))
+        assert set_aside(session, "w") == [span(3, 6)]
+        go_back(session, later, at(7))
+        assert set_aside(session, "w") == [span(1, 4), span(5, 7)]
+        assert set_aside(session, "elsewhere") == []
+
+
+def at(hour: int) -> Occasion:
+    return Occasion("mia", NOW + timedelta(hours=hour))
+
+
+def span(start: int, end: int) -> Span:
+    return Span(NOW + timedelta(hours=start), NOW + timedelta(hours=end))
 
 
 def test_without_a_policy_there_is_nothing_to_guard(database: Database) -> None:

@@ -1,0 +1,157 @@
+"""Whole rounds with experience: what is remembered, shown, credited, learned, and judged (design sections 9 and 10)."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlmodel import Session, col, func, select
+
+from core.db import Database, open_database
+from core.episodes.memory.store import learned_q
+from core.learning.service import run_rounds
+from core.policy.snapshots import Occasion, go_back
+from core.settings import Settings, load_settings
+from core.tables import Episode, Memory, MemoryUse, PolicyEvent, PolicySnapshot
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+CUES = "tests.support.worlds:Cues"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with closing(open_database(f"sqlite:///{tmp_path}/t.db")) as opened:
+        yield opened
+
+
+def settings_for(world: str, policy: Mapping[str, Any], **groups: Mapping[str, Any]) -> Settings:
+    given: dict[str, Mapping[str, Any]] = {
+        "environment": {"name": world},
+        "round": {"tasks": 6},
+        "gate": {"tasks": 12, "bootstrap_samples": 200},
+        "agent": {"rollouts_per_task": 2},
+        "simulation": {"malformed_rate": 0, "rate_limit_rate": 0, "timeout_rate": 0},
+        "policy": {"cold_hours": 0, "cold_episodes": 6, **policy},
+    }
+    return load_settings(_env_file=None, **(given | groups))
+
+
+def play(settings: Settings, database: Database, *numbers: int) -> None:
+    """Play rounds an hour apart."""
+    for number in numbers:
+        run_rounds(settings, database, rounds=1, clock=lambda number=number: START + timedelta(hours=number))
+
+
+def told(episode: Episode, mark: str) -> bool:
+    return any(mark in str(message.get("content")) for message in episode.messages)
+
+
+def held_out(session: Session, number: int) -> list[Episode]:
+    query = select(Episode).where(Episode.round_number == number, Episode.split == "held_out", Episode.arm == "after")
+    return list(session.exec(query))
+
+
+def events(session: Session, kind: str) -> list[PolicyEvent]:
+    return list(session.exec(select(PolicyEvent).where(PolicyEvent.kind == kind).order_by(col(PolicyEvent.id))))
+
+
+def test_what_was_done_in_training_is_remembered_shown_credited_and_learned_from(database: Database) -> None:
+    play(settings_for(CUES, {"phase": "adapt"}), database, 1, 2)
+    with database.read() as session:
+        learned = {one.id: one for one in session.exec(select(Episode).where(Episode.arm == "learn"))}
+        memories = session.exec(select(Memory)).all()
+        assert {one.episode_id for one in memories} == set(learned), "one decision each, and none of a held-out task"
+        assert all(one.value == (1.0 if learned[one.episode_id].grade == "pass" else -1.0) for one in memories)
+
+        assert not any(told(one, "[M1]") for one in learned.values() if one.round_number == 1), "nothing was known yet"
+        assert all(told(one, "[M1]") for one in (*held_out(session, 1), *held_out(session, 2)))
+
+        uses = session.exec(select(MemoryUse).order_by(col(MemoryUse.id))).all()
+        assert uses
+        assert all(use.credited and use.reward == memories_reward(memories, use.episode_id) for use in uses)
+        for memory in memories:
+            shown = [(use.reward or 0.0, use.rate) for use in uses if use.memory_id == memory.id]
+            assert memory.q == pytest.approx(learned_q(shown))
+
+        updated = events(session, "updated")
+        assert [one.round_number for one in updated] == [1, 2]
+        assert updated[0].details == {"updates": 36, "episodes": 12, "decisions": 12}
+        assert [one.round_number for one in events(session, "evaluated")] == [1, 2]
+        (first, second) = session.exec(select(PolicySnapshot).order_by(col(PolicySnapshot.id))).all()
+        assert (first.updates, second.updates) == (36, 72)
+        passes = sum(one.grade == "pass" for one in held_out(session, 2))
+        assert (second.success, second.tasks) == (passes / 12, 12)
+
+
+def memories_reward(memories: Any, episode_id: str) -> float:
+    return float(next(one.reward for one in memories if one.episode_id == episode_id))
+
+
+def test_experience_helps_and_static_knows_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in the doors' names tells which is right: without experience it is a toss. No rules are written."""
+    monkeypatch.setattr("core.learning.round.run_reflections", lambda *_: [])
+    passed = {}
+    for phase in ("static", "adapt"):
+        with closing(open_database(f"sqlite:///{tmp_path}/{phase}.db")) as opened:
+            play(settings_for(CUES, {"phase": phase}), opened, 1)
+            with opened.read() as session:
+                found = held_out(session, 1)
+                passed[phase] = sum(one.grade == "pass" for one in found)
+                assert any(told(one, mark) for one in found for mark in ("[M1]", "[H]")) == (phase == "adapt")
+                assert bool(events(session, "updated")) == (phase == "adapt")
+                assert session.exec(select(Memory)).first() is not None, "memories wait for the next phase"
+    assert passed["adapt"] >= passed["static"] + 3
+
+
+def test_a_round_that_is_repeated_learns_nothing_twice(database: Database) -> None:
+    settings = settings_for(CUES, {"phase": "adapt"})
+    play(settings, database, 1)
+    with database.write() as session:
+        before = session.exec(select(func.count()).select_from(Memory)).one()
+    play(settings_for(CUES, {"phase": "adapt", "cold_hours": 24}), database, 2)
+    with database.read() as session:
+        assert len(events(session, "updated")) == 1, "the cold start is not over"
+        assert session.exec(select(func.count()).select_from(Memory)).one() == before + 12
+
+
+def test_what_led_away_from_a_snapshot_that_a_person_went_back_to_is_not_learned_from_again(
+    database: Database,
+) -> None:
+    settings = settings_for(CUES, {"phase": "adapt"})
+    play(settings, database, 1, 2)
+    with database.write() as session:
+        first = session.exec(select(PolicySnapshot).order_by(col(PolicySnapshot.id))).first()
+        assert first is not None
+        go_back(session, first, Occasion("mia", START + timedelta(hours=2.5)))
+    play(settings, database, 3)
+    with database.read() as session:
+        last = events(session, "updated")[-1]
+        assert (last.round_number, last.details["decisions"]) == (3, 24), "those of round 2 are left out"
+        newest = session.exec(select(PolicySnapshot).order_by(col(PolicySnapshot.id).desc())).first()
+        assert newest is not None
+        assert newest.updates == 72, "it went on from the first one"
+
+
+def test_log_probabilities_are_bent_by_what_was_learned(database: Database) -> None:
+    settings = settings_for(
+        "incidents_lettered",
+        {"phase": "adapt", "way": "logit"},
+        model={"action_mode": "letters"},
+        round={"tasks": 3},
+        gate={"tasks": 4, "bootstrap_samples": 200},
+    )
+    play(settings, database, 1)
+    with database.read() as session:
+        chosen = [
+            message["choice"]
+            for episode in held_out(session, 1)
+            for message in episode.messages
+            if message.get("choice")
+        ]
+        assert chosen
+        assert all(0 < one["probability"] <= 1 for one in chosen)
+        own = [max(one["logprobs"], key=one["logprobs"].get) for one in chosen]
+        assert any(one["action"] != best for one, best in zip(chosen, own, strict=True)), "experience turned a choice"
+        assert not any(told(one, "[H]") for one in held_out(session, 1)), "nothing is said that is added already"
