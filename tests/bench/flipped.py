@@ -1,8 +1,9 @@
 """What the guardrail is worth: rewards turn round in the middle of a life. ``python -m tests.bench.flipped``.
 
 The bandits of ``tests.bench.bandits``: 500 episodes with right rewards, then 600 in which every reward is the wrong way
-round. Every 50 episodes the policy is evaluated as it would be on held-out tasks; three worse evaluations in a row
-restore the last good snapshot, or nothing does. A share of the optimum is by the right rewards.
+round. Every 50 episodes the policy is evaluated as it would be on held-out tasks. Three worse evaluations in a row
+restore the last good snapshot and set aside what was remembered since, or nothing does. A share of the optimum is by
+the right rewards.
 """
 
 import argparse
@@ -30,6 +31,7 @@ class Guarded:
     guarded: bool
     rail: Guardrail = field(default_factory=Guardrail)
     good: bytes = b""
+    learned_by_then: int = 0
     restored: list[int] = field(default_factory=list)
 
     def evaluate(self, number: int) -> float:
@@ -38,9 +40,10 @@ class Guarded:
         patience = self.life.settings.guardrail_evaluations
         verdict, self.rail = self.rail.judge(Evaluation(found, 1.0), patience)
         if verdict == "better":
-            self.good = self.life.adapter.snapshot()
+            self.good, self.learned_by_then = self.life.adapter.snapshot(), len(self.life.remembered)
         if verdict == "restore" and self.guarded:
             self.life.adapter = Adapter.restored(self.good, self.life.settings)
+            del self.life.remembered[self.learned_by_then :]
             self.restored.append(number)
         return found
 
