@@ -68,7 +68,8 @@ def choose(
     allowed = _allowed(situation, followed)
     if not allowed:
         return None
-    by_rule = _by_rule(situation, followed, allowed)
+    # A rule whose condition has come up in part says more than single cases that were alike: it looks there first.
+    by_rule = _by_rule(situation, followed, allowed) or _by_hint(situation, followed, allowed)
     return by_rule or _by_experience(situation, allowed) or _by_prior(situation, followed, allowed)
 
 
@@ -114,7 +115,7 @@ def _by_rule(situation: Situation, followed: list[ReadRule], allowed: list[Optio
     if hinted is not None and best[1] < 2:
         return hinted  # a more specific rule may hold: look where it says before acting on a general one
     if len({option.main for rank, option in matching if rank == best}) > 1:
-        return _by_prior(situation, followed, looks)  # two rules disagree: look again before acting
+        return hinted or _by_prior(situation, followed, looks)  # two rules disagree: look again before acting
     return option
 
 
@@ -129,6 +130,13 @@ def _matching(
         confirmed = match >= _CERTAIN and len(rule.condition) > 1  # a finding was asked for and seen
         if option is not None and (option.looking or looked or confirmed):
             yield (round(match, 1), len(rule.condition)), option
+
+
+def _by_hint(situation: Situation, followed: list[ReadRule], allowed: list[Option]) -> Option | None:
+    """Return the look that a rule hints at, as long as it has not looked enough."""
+    if situation.looks >= _MOST_LOOKS:
+        return None
+    return _hinted(situation, followed, [option for option in allowed if option.looking])
 
 
 def _hinted(situation: Situation, followed: list[ReadRule], looks: list[Option]) -> Option | None:
@@ -155,9 +163,6 @@ def _next_of(rule: ReadRule, situation: Situation, allowed: list[Option]) -> Opt
 
 def _by_prior(situation: Situation, followed: list[ReadRule], allowed: list[Option]) -> Option:
     allowed = situation.experience.without_bad(allowed)
-    hinted = _hinted(situation, followed, [option for option in allowed if option.looking])
-    if hinted is not None and situation.looks < _MOST_LOOKS:
-        return hinted
     planned = _MOST_LOOKS - 1 if _hopeful(situation, followed) else situation.looks_planned
     acted = any(not option.looking for option in situation.done)
     pool = [option for option in allowed if option.looking != (acted or situation.looks >= planned)] or allowed
