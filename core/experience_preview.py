@@ -13,7 +13,7 @@ from core.episodes.agent import Trace
 from core.episodes.memory.index import MemoryIndex, Near
 from core.episodes.memory.recall import Recalled
 from core.errors import UserError
-from core.learning.experience import candidate_floor, make_experience, sources_of
+from core.learning.experience import candidate_floor, is_familiar, make_experience, sources_of
 from core.policy.adapter import Adapter
 from core.policy.advantage import Tried, estimate
 from core.policy.preferences import Preferences
@@ -54,12 +54,14 @@ class StateView:
         actions: all that were tried near it, then others that the adapter knows, ``_ACTIONS`` in all at most unless
             more were tried; within both, what speaks most for or against first.
         updates: of the adapter in force; None if there is none that fits.
+        familiar: memories are near enough; else an agent would be told nothing of all this.
     """
 
     near: tuple[Near, ...]
     value: float | None
     actions: tuple[ActionView, ...]
     updates: int | None
+    familiar: bool
 
 
 @dataclass(frozen=True)
@@ -105,9 +107,11 @@ class ExperienceReader:
             index = self._followed(settings, environment)
             vector = index.encode([state])[0]
             near = index.near(vector, settings.policy.neighbours)
+            least = index.usual_nearness(settings.policy.strange_share)
         adapter = self._adapter(settings, environment, vector)
         actions, value = _actions(settings, vector, near, adapter)
-        return StateView(tuple(near), value, actions, None if adapter is None else adapter.updates)
+        updates = None if adapter is None else adapter.updates
+        return StateView(tuple(near), value, actions, updates, is_familiar(near, least))
 
     def advice(self, settings: Settings, environment: str, task: str) -> Advice | None:
         """Return what a training episode of a typed task would be told first; None in the phase static."""

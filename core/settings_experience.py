@@ -46,6 +46,13 @@ class PolicySettings(SettingsGroup):
     )
     advantage: bool = Field(True, description="From the phase reward on: advantages from remembered returns.")
     neighbours: int = Field(20, ge=1, le=1000, description="Nearest decisions whose returns make the advantages.")
+    strange_share: float = Field(
+        0.2,
+        ge=0,
+        le=1,
+        description="Experience is silent in a state farther from memory than all but this share of memories are from "
+        "those of other tasks; 0: it always speaks.",
+    )
     hint_margin: float = Field(0.1, ge=0, description="A preference smaller than this is not worth a hint.")
     gamma: float = Field(0.95, ge=0, le=1, description="Discount of later rewards per step.")
     untried_bonus: float = Field(0.5, ge=0, description="alpha: an untried action is worth alpha/|N| more, by chance.")

@@ -40,6 +40,11 @@ def show_state(t: Translator, settings: Settings, environment: str) -> None:
     if not found.near:
         no_memories(t)
         return
+    if not found.familiar:
+        st.warning(
+            t("This state is unlike what is remembered. An agent would be told nothing of what follows."),
+            icon=":material/explore_off:",
+        )
     _actions(t, found)
     _near(t, found)
 

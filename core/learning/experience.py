@@ -53,19 +53,29 @@ def sources_of(settings: Settings) -> Sources:
 
 @dataclass(frozen=True)
 class Experience:
-    """The memories and the policy of one phase."""
+    """The memories and the policy of one phase.
+
+    Attributes:
+        index: memories, followed up to then.
+        sources: what the arm uses.
+        preferences: advantages and biases.
+        settings: how.
+        floor: least cosine of candidates in two phases.
+        familiar: cosine that the nearest memory needs, or nothing is said: what was learned elsewhere is a guess here.
+    """
 
     index: MemoryIndex
     sources: Sources
     preferences: Preferences
     settings: Settings
     floor: float
+    familiar: float
 
     @property
     def reach(self) -> int:
-        """How many of the nearest memories a decision asks for; 0 where only the adapter is asked."""
+        """How many of the nearest memories a decision asks for; one tells whether the state is familiar."""
         recalled = reach(self.settings.memory) if self.sources.recall else 0
-        return max(recalled, self.settings.policy.neighbours if self.sources.advantage else 0)
+        return max(1, recalled, self.settings.policy.neighbours if self.sources.advantage else 0)
 
     def adviser(self, task_id: str, seed: int, steps: StepRules | None, *, learning: bool) -> "Adviser":
         """Return who advises one episode.
@@ -102,16 +112,28 @@ def make_experience(
     """
     used = adapter if sources.adapter else None
     preferences = Preferences(settings.policy, advantage=sources.advantage, adapter=used)
-    return Experience(index, sources, preferences, settings, floor)
+    familiar = index.usual_nearness(settings.policy.strange_share) if sources.any else -1.0
+    return Experience(index, sources, preferences, settings, floor, familiar)
+
+
+def is_familiar(near: Sequence[Near], least: float) -> bool:
+    """Say whether a state is near enough to a memory for experience to speak.
+
+    Args:
+        near: the memories nearest to it.
+        least: cosine that one of them needs; see ``MemoryIndex.usual_nearness``.
+    """
+    return max((one.similarity for one in near), default=-1.0) >= least
 
 
 @dataclass(frozen=True)
 class _Place:
-    """A state, its vector (dim,), and the memories nearest to it, best first."""
+    """A state, its vector (dim,), the memories nearest to it, best first, and whether they are near enough."""
 
     state: str
     vector: np.ndarray
     near: Sequence[Near]
+    familiar: bool
 
 
 class Adviser:
@@ -129,15 +151,17 @@ class Adviser:
         """Return what to say before the next decision: further rules, memories not shown yet, a hint."""
         turn = count_turns(trace.messages)
         parts = [self._steps(trace)] if self._steps is not None else []
-        if self._experience.sources.recall:
-            parts.append(self._memories(trace, turn))
-        if self._experience.settings.policy.way == "hint":
-            parts.append(self._hint(trace, turn))
+        sources = self._experience.sources
+        if sources.any and self._at(trace).familiar:
+            parts.append(self._memories(trace, turn) if sources.recall else "")
+            parts.append(self._hint(trace, turn) if self._experience.settings.policy.way == "hint" else "")
         return "\n\n".join(part for part in parts if part)
 
     def bend(self, trace: Trace, logits: Mapping[str, float]) -> Mapping[str, float]:
-        """Add what experience says to the log-probabilities of the actions at hand."""
+        """Add what experience says to the log-probabilities of the actions at hand; nothing in a strange state."""
         place = self._at(trace)
+        if not place.familiar:
+            return logits
         rng = self._rng(count_turns(trace.messages))
         preferences = self._experience.preferences
         return preferences.bent(logits, preferences.of(place.vector, self._tried(place), list(logits), rng))
@@ -175,10 +199,10 @@ class Adviser:
         """Return where the state at hand lies, looked up once for memories and preferences alike."""
         state = state_at_hand(trace.messages)
         if self._place is None or self._place.state != state:
-            index, count = self._experience.index, self._experience.reach
+            index = self._experience.index
             vector = index.encode([state])[0]
-            near = index.near(vector, count, without_task=self._without) if count else []
-            self._place = _Place(state, vector, near)
+            near = index.near(vector, self._experience.reach, without_task=self._without)
+            self._place = _Place(state, vector, near, is_familiar(near, self._experience.familiar))
         return self._place
 
     def _rng(self, turn: int) -> random.Random:

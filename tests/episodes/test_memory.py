@@ -355,6 +355,32 @@ def test_trusted_sources_come_first(database: Database) -> None:
     assert [one.memory.id for one in index.near(index.encode(["red"])[0], 2)] == [own, foreign]
 
 
+def test_how_near_memories_of_different_tasks_usually_are(database: Database) -> None:
+    """Three states share one of two words with another, the fourth none.
+
+    Nearest cosines, sorted: 0, c, c, c; the 0.2 quantile lies at place 0.6 of 3: 0.6 c, the 0.5 quantile is c.
+    """
+    states = ("red green", "red blue", "red pink", "grey black")
+    store(database, [(state, 1.0, NOW) for state in states])
+    index = index_of(database)
+    near = float(index.encode(["red green"])[0] @ index.encode(["red blue"])[0])
+    assert 0 < near < 1
+    assert index.usual_nearness(0.2) == pytest.approx(0.6 * near, abs=1e-6)
+    assert index.usual_nearness(0.5) == pytest.approx(near, abs=1e-6)
+    assert index.usual_nearness(0) == -1
+
+
+def test_where_memories_are_all_but_equal_half_way_from_duplicates_is_near_enough(database: Database) -> None:
+    """Duplicates are at 0.8 here: 0.9 is asked, though each memory has its equal of another task."""
+    store(database, [("red green", 1.0, NOW), ("red green", 1.0, NOW)])
+    assert index_of(database).usual_nearness(0.2) == pytest.approx(0.9)
+
+
+def test_memories_of_one_task_tell_nothing_of_others(database: Database) -> None:
+    store(database, [("red green", 1.0, NOW)])
+    assert index_of(database).usual_nearness(0.2) == -1
+
+
 def test_lines_keep_to_the_room_there_is(database: Database) -> None:
     store(database, [("red green", 1.0, NOW), ("red blue", -1.0, NOW)])
     index = index_of(database)

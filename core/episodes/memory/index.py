@@ -15,6 +15,8 @@ from core.episodes.trajectory import parts_of_state
 from core.settings_experience import MemorySettings
 from core.tables import Memory, Tier
 
+_MEASURED = 200
+"""Memories by which it is measured how near to each other they usually are."""
 _TASK_WEIGHT = 0.8
 """Of the cosine of two states. On the bundled world 0.84 of the ten nearest then are of the same kind of task; with
 equal weights 0.46, since many tools say "nothing unusual" alike."""
@@ -146,6 +148,25 @@ class MemoryIndex:
                 passing.sort(key=lambda near: (-near.similarity * near.memory.trust, -near.memory.id))
                 return passing[:count]
             asked *= 4
+
+    def usual_nearness(self, strange_share: float) -> float:
+        """Return the cosine that the nearest memory of another task reaches for all but a share of the memories.
+
+        Measured on ``_MEASURED`` of them. A state that no memory is that near to is unlike what was met so far. Where
+        memories are all but equal, no more is asked than half of the way from duplicates to equality.
+
+        Args:
+            strange_share: in [0, 1].
+
+        Returns:
+            A cosine; -1 for a share of 0, and where there are memories of one task at most.
+        """
+        every = max(1, len(self._kept) // _MEASURED)
+        places = range(0, len(self._kept), every) if strange_share else ()
+        others = (self.near(self._vectors[one], 1, without_task=self._kept[one].task_id) for one in places)
+        found = [near[0].similarity for near in others if near]
+        most = (1 + self._embedder.thresholds().duplicate) / 2
+        return min(float(np.quantile(found, strange_share)), most) if found else -1.0
 
     def _search(self, vector: np.ndarray, count: int) -> list[tuple[int, float]]:
         """Return (slot, cosine) of the nearest, best first."""
