@@ -96,6 +96,7 @@ class MemoryIndex:
         self._environment = environment
         self._settings = settings
         self._seen = 0
+        self._usual: tuple[int, float, float] | None = None
         self._slots: dict[int, int] = {}
         self._kept: list[Kept] = []
         self._vectors = np.empty((0, 0), dtype=np.float32)
@@ -161,6 +162,11 @@ class MemoryIndex:
         Returns:
             A cosine; -1 for a share of 0, and where there are memories of one task at most.
         """
+        if self._usual is None or self._usual[:2] != (self._seen, strange_share):
+            self._usual = self._seen, strange_share, self._measure(strange_share)
+        return self._usual[2]
+
+    def _measure(self, strange_share: float) -> float:
         every = max(1, len(self._kept) // _MEASURED)
         places = range(0, len(self._kept), every) if strange_share else ()
         others = (self.near(self._vectors[one], 1, without_task=self._kept[one].task_id) for one in places)
