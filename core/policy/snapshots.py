@@ -97,9 +97,11 @@ def set_aside(session: Session, environment: str) -> list[Span]:
     again with the next update. Going back to a snapshot from before a restoration takes that restoration's span back.
     """
     query = select(PolicyEvent).where(PolicyEvent.environment == environment, PolicyEvent.kind == "restored")
+    moments = select(PolicySnapshot.id, PolicySnapshot.created_at).where(PolicySnapshot.environment == environment)
+    taken_at = dict(session.exec(moments).all())
     known: list[tuple[datetime, list[Span]]] = []
     for event in session.exec(query.order_by(col(PolicyEvent.id))):
-        taken = session.get_one(PolicySnapshot, event.details["from"]).created_at
+        taken = taken_at[event.details["from"]]
         then: list[Span] = next((spans for since, spans in reversed(known) if since <= taken), [])
         known.append((event.created_at, [*then, Span(taken, event.created_at)]))
     return known[-1][1] if known else []

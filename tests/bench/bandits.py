@@ -101,15 +101,19 @@ def share(adapter: Adapter, world: World) -> float:
     return ((1 - NOISE) * chance + NOISE * (1 - chance)) / (1 - NOISE)
 
 
-def lifetime(seed: int, replay: int, episodes: Sequence[int]) -> tuple[list[float], Life]:
-    """Live in A, then in B; return the share of A after A, of B after B, of A after B."""
+def born(seed: int, settings: PolicySettings) -> tuple[Life, World, World]:
+    """Return a life before its first episode, a world, and one whose states are near those of the first."""
     rng = np.random.default_rng(seed)
     shared = rng.normal(size=DIM)
     shared /= np.linalg.norm(shared)
     first = make_world(rng, shared)
-    second = make_world(rng, shared, first.states)
-    settings = PolicySettings(replay=replay)
     life = Life(Adapter(DIM, settings, seed), settings, random.Random(seed))
+    return life, first, make_world(rng, shared, first.states)
+
+
+def lifetime(seed: int, replay: int, episodes: Sequence[int]) -> tuple[list[float], Life]:
+    """Live in A, then in B; return the share of A after A, of B after B, of A after B."""
+    life, first, second = born(seed, PolicySettings(replay=replay))
     life.live(first, episodes[0])
     found = [share(life.adapter, first)]
     if len(episodes) > 1:

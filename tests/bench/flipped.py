@@ -7,16 +7,13 @@ the right rewards.
 """
 
 import argparse
-import random
 from dataclasses import dataclass, field
 from statistics import fmean
-
-import numpy as np
 
 from core.policy.adapter import Adapter
 from core.policy.guardrail import Evaluation, Guardrail
 from core.settings_experience import PolicySettings
-from tests.bench.bandits import ACTIONS, DIM, Life, World, make_world, share
+from tests.bench.bandits import ACTIONS, Life, World, born, share
 from tests.bench.machine import machine
 
 BEFORE, AFTER, EVERY = 500, 600, 50
@@ -50,12 +47,7 @@ class Guarded:
 
 def run(seed: int, *, guarded: bool) -> tuple[float, list[float], list[int]]:
     """Return the share before the turn, those at each evaluation after it, and where the policy was restored."""
-    rng = np.random.default_rng(seed)
-    shared = rng.normal(size=DIM)
-    shared /= np.linalg.norm(shared)
-    right = make_world(rng, shared)
-    settings = PolicySettings()
-    life = Life(Adapter(DIM, settings, seed), settings, random.Random(seed))
+    life, right, _ = born(seed, PolicySettings())
     watched = Guarded(life, right, guarded)
     life.live(right, BEFORE)
     before = watched.evaluate(0)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
-from scipy.stats import binomtest
 from sqlmodel import Session, col, func, select
 
 from core.clock import utc_now
@@ -34,7 +33,7 @@ from core.llm.build import build_client
 from core.policy.snapshots import current_adapter
 from core.rules.library import SYSTEM, Change
 from core.settings import Settings, load_settings
-from core.statistics import wilson
+from core.statistics import mcnemar_exact, wilson
 from core.tables import ArmName, Episode, LedgerEntry, Round, Task
 from tests.bench.machine import machine
 
@@ -181,8 +180,7 @@ def _against(static: dict[str, float], outcomes: dict[str, float]) -> str:
     both = static.keys() & outcomes.keys()
     better = sum(outcomes[task] > static[task] for task in both)
     worse = sum(outcomes[task] < static[task] for task in both)
-    p = binomtest(better, better + worse).pvalue if better + worse else 1.0
-    return f"{better} better, {worse} worse, p {p:.2g}"
+    return f"{better} better, {worse} worse, p {mcnemar_exact(better, worse):.2g}"
 
 
 if __name__ == "__main__":

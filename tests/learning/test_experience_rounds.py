@@ -11,6 +11,9 @@ from sqlmodel import Session, col, func, select
 
 from core.db import Database, open_database
 from core.episodes.memory.store import learned_q
+from core.learning.adapting import evaluate_policy, update_adapter
+from core.learning.benching import BenchMaker
+from core.learning.remembering import remember_episodes
 from core.learning.service import run_rounds
 from core.policy.snapshots import Occasion, go_back
 from core.settings import Settings, load_settings
@@ -105,10 +108,23 @@ def test_experience_helps_and_static_knows_none(tmp_path: Path, monkeypatch: pyt
     assert passed["adapt"] >= passed["static"] + 3
 
 
-def test_a_round_that_is_repeated_learns_nothing_twice(database: Database) -> None:
+def test_a_phase_that_is_done_again_learns_nothing_twice(database: Database) -> None:
+    """As where a round goes on after its process was killed."""
     settings = settings_for(CUES, {"phase": "adapt"})
     play(settings, database, 1)
-    with database.write() as session:
+    maker = BenchMaker(settings, database, lambda: START + timedelta(hours=2), "again")
+    bench = maker.make(maker.own_domain())
+    again = remember_episodes(bench)
+    assert (again.episodes, again.decisions, again.credited) == (0, 0, 0)
+    bench.memories.follow()
+    assert update_adapter(bench, bench.memories, 1, fresh=12) == 0
+    assert evaluate_policy(bench, 1, "after") is None
+
+
+def test_without_enough_hours_of_experience_there_is_no_update(database: Database) -> None:
+    settings = settings_for(CUES, {"phase": "adapt"})
+    play(settings, database, 1)
+    with database.read() as session:
         before = session.exec(select(func.count()).select_from(Memory)).one()
     play(settings_for(CUES, {"phase": "adapt", "cold_hours": 24}), database, 2)
     with database.read() as session:
