@@ -179,10 +179,18 @@ def test_a_draft_that_stays_too_long_is_refused(desk: Desk) -> None:
     assert (outcome["result"], detectors(outcome), desk.judge.asked) == ("refused", ["too_long"], ["shorten"])
 
 
-def test_the_same_again_is_a_duplicate(desk: Desk) -> None:
+def test_the_same_words_again_are_a_duplicate_whatever_the_model_would_say(desk: Desk) -> None:
+    make_rule(desk)
+    desk.judge.equivalent = False
+    outcome = desk.add()
+    assert (outcome["result"], outcome["rule_id"], desk.judge.asked) == ("duplicate", "r", [])
+    assert len(desk.rows(Rule)) == 1
+
+
+def test_a_merge_that_adds_nothing_is_a_duplicate(desk: Desk) -> None:
     make_rule(desk)
     desk.judge.wider = {"name": "Rotate", "condition": CONDITION, "action": ACTION, "exclusion": ""}
-    outcome = desk.add()
+    outcome = desk.add(condition="the log volume is full")
     assert (outcome["result"], outcome["rule_id"], desk.judge.asked) == ("duplicate", "r", ["merge"])
     assert len(desk.rows(Rule)) == 1
 
@@ -247,7 +255,7 @@ def test_what_a_person_restored_may_be_said_again(desk: Desk) -> None:
     curation.restore(
         desk.bench.database, rule_id="r", version=2, reason="true after all", actor="ada", clock=lambda: NOW
     )
-    assert desk.add()["result"] == "merged"
+    assert desk.add()["result"] == "duplicate"
 
 
 BY_THE_LOOP: dict[Cause, tuple[tuple[State, Cause], ...]] = {
@@ -353,7 +361,7 @@ def test_an_edit_that_makes_two_rules_say_the_same_merges_them(desk: Desk) -> No
         for rule_id, used, success, delta in ((first, 30, 12, -0.1), (second, 10, 7, 0.2)):
             rule = get_rule(session, rule_id)
             rule.n_used, rule.n_success, rule.avg_delta = used, success, delta
-    taken = desk.take("EDIT", target=second, condition=CONDITION, action=ACTION)
+    taken = desk.take("EDIT", target=second, condition="the log volume is full", action=ACTION)
     assert taken["result"] == "merged"
     merged = desk.rule(taken["rule_id"])
     assert (merged.n_used, merged.n_success, round(merged.avg_delta, 6)) == (40, 19, -0.025)
@@ -365,8 +373,18 @@ def test_an_edit_stays_an_edit_when_the_model_tells_the_two_apart(desk: Desk) ->
     first = desk.add()["rule_id"]
     second = desk.add(**OTHER)["rule_id"]
     desk.judge.equivalent = desk.judge.conflict = False
-    assert desk.take("EDIT", target=second, condition=CONDITION, action=ACTION)["result"] == "edited"
+    taken = desk.take("EDIT", target=second, condition="the log volume is full", action=ACTION)
+    assert taken["result"] == "edited"
     assert {desk.rule(first).state, desk.rule(second).state} == {State.CANDIDATE}
+
+
+def test_an_edit_to_the_same_words_merges_whatever_the_model_would_say(desk: Desk) -> None:
+    first = desk.add()["rule_id"]
+    second = desk.add(**OTHER)["rule_id"]
+    desk.judge.equivalent = False
+    taken = desk.take("EDIT", target=second, condition=CONDITION, action=ACTION)
+    merged = desk.rule(taken["rule_id"])
+    assert (taken["result"], set(merged.parents), merged.condition) == ("merged", {first, second}, CONDITION)
 
 
 def test_an_edit_of_what_a_person_approved_is_only_proposed(desk: Desk) -> None:
