@@ -17,6 +17,8 @@ _BRIEF_TOKENS = 16
 _LEAST_TOKENS = 9
 _TALK_TOKENS = 32
 _LEAST_ARGUMENT_TOKENS = 6
+_BRIEF_ARGUMENT_TOKENS = 8
+_LITTLE_ROOM = 14
 _MAX_CHARS = 2000
 
 _CONTAINER = re.compile(r"^(\w+)=[\[{].{12,}$")
@@ -72,7 +74,8 @@ def step_lines(points: list[Point], decisive: int | None, budget: int, around: i
     near = [position for position in range(len(points)) if abs(position - decisive) <= around]
     window = sorted(near, key=lambda position: abs(position - decisive))[: max(1, budget // _LEAST_TOKENS)]
     others = [position for position in range(len(points)) if position not in near]
-    reserve = sum(briefs[i] for i in others) if len(points) <= _SHORT_EPISODE else 0
+    short = len(points) <= _SHORT_EPISODE
+    reserve = sum(briefs[i] for i in others) if short else 0
     wanted = {i: costs[i] if points[i].tool else min(costs[i], _TALK_TOKENS) for i in window}
     whole = wanted.pop(decisive)
     modest = sum(min(cost, budget // 6) for cost in wanted.values())
@@ -82,7 +85,8 @@ def step_lines(points: list[Point], decisive: int | None, budget: int, around: i
     lines |= {i: _line(points[i], "-", min(cost, level)) for i, cost in wanted.items()}
     _drop_stubs(lines, points, decisive)
     left = budget - sum(map(estimate_tokens, lines.values()))
-    chosen = _affordable([others[i] for i in spread(len(others))] if others else [], briefs, left)
+    least = [min(brief, _BRIEF_TOKENS) for brief in briefs] if short else briefs
+    chosen = _affordable([others[i] for i in spread(len(others))] if others else [], least, left)
     level = fair_level([costs[i] for i in chosen], left)
     lines |= {i: _line(points[i], "-", min(costs[i], level)) for i in chosen}
     _drop_stubs(lines, points, decisive)
@@ -111,7 +115,9 @@ def _drop_stubs(lines: dict[int, str], points: list[Point], decisive: int) -> No
 
 
 def _brief(point: Point) -> int:
-    return max(_BRIEF_TOKENS, estimate_tokens(_head(point, "-")) + 4)
+    """Return what a line takes that shows the call with its arguments and little of the result."""
+    arguments = min(estimate_tokens(", ".join(point.arguments)), _BRIEF_ARGUMENT_TOKENS)
+    return max(_BRIEF_TOKENS, estimate_tokens(_head(point, "-")) + arguments + 4)
 
 
 def _head(point: Point, mark: str) -> str:
@@ -131,17 +137,28 @@ def _line(point: Point, mark: str, limit: int | None) -> str:
     if left < 2:
         return fit(whole, limit)
     if not point.tool:
-        said, reply = _divide(point.said, point.reply, left, 2)
+        said, reply = _divide(point.said, point.reply, left, left // 2)
         shorter = f"{head}{fit(point.said, said)} | USER: {fit(point.reply, reply)}"
         return fit(shorter if reply else whole, limit)
-    some, rest = _divide(", ".join(point.arguments), point.result, left, 3 if point.failed else 2)
+    some, rest = _divide(", ".join(point.arguments), point.result, left, _most_for_arguments(point, left))
     return fit(f"{head}{_fit_arguments(point.arguments, some)}) -> {fit(point.result, rest)}", limit)
 
 
-def _divide(first: str, second: str, budget: int, part: int) -> tuple[int, int]:
-    """Divide a budget: the first text gets what the second leaves, or one ``part``-th if it needs that."""
+def _most_for_arguments(point: Point, room: int) -> int:
+    """Say how much of the room the arguments may take where the result needs it too.
+
+    A third beside an error message, else half. In little room all but the result's ellipsis: half of it would show
+    neither, and what was done tells more than the first words of what came back.
+    """
+    if point.failed:
+        return room // 3
+    return room - 1 if room <= _LITTLE_ROOM else room // 2
+
+
+def _divide(first: str, second: str, budget: int, most: int) -> tuple[int, int]:
+    """Divide a budget: the first text gets what the second leaves, and at least ``most`` if it needs that."""
     first_cost, second_cost = estimate_tokens(first), estimate_tokens(second)
-    given = min(first_cost, max(budget - second_cost, budget // part))
+    given = min(first_cost, max(budget - second_cost, most))
     return given, min(second_cost, budget - given)
 
 

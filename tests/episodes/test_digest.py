@@ -118,6 +118,19 @@ def test_a_long_episode_is_sampled_evenly_once_the_window_is_whole() -> None:
     assert max(after - before for before, after in pairwise(shown)) <= 20
 
 
+def test_in_little_room_what_was_done_comes_before_what_came_back() -> None:
+    messages = [user("Cook the meal")]
+    for number in range(9):
+        messages += [
+            call(f"c{number}", "act", command=f"open box {number}"),
+            result(f"c{number}", "You open the box and find a rope, a lamp, a book and a key in it. " * 2),
+        ]
+    digest = extract_digest(messages, "Cook the meal", 0.0, "fail", SETTINGS)
+    for number in range(9):
+        assert f'CALL act(command="open box {number}") -> ' in digest.text
+    assert digest.tokens <= 300 and "-> \n" not in digest.text
+
+
 @pytest.mark.parametrize(
     ("call_result", "text"),
     [
