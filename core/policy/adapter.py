@@ -2,7 +2,8 @@
 
 Policy gradient (REINFORCE) with a learned baseline, on remembered decisions. Those were made by earlier policies,
 so their weight is corrected by how much likelier the action is now, at most twofold. Two things keep it from
-settling on the first success: a bonus for undecidedness, and a bias that never exceeds ``max_bias``. States are
+settling on the first success: a bonus for undecidedness, and a bias that never exceeds ``max_bias``. Two more keep it
+from settling where nothing has succeeded: failure is never what the baseline expects, and biases fade there. States are
 blurred while it learns (noise on the input, which amounts to a Tikhonov penalty: Bishop, 1995): a state is met once
 or twice, and learned by heart it would say nothing about those like it.
 """
@@ -163,22 +164,31 @@ class Adapter:
     def _biases(self, features: torch.Tensor) -> torch.Tensor:
         """Return the biases of all actions met so far, shape (states, actions)."""
         limit = self._settings.max_bias
-        return limit * torch.tanh(features @ self._out.T / limit)
+        return limit * torch.tanh(self._strengths(features) / limit)
+
+    def _strengths(self, features: torch.Tensor) -> torch.Tensor:
+        """Return the biases before they are limited."""
+        return features @ self._out.T
 
     def _loss(self, batch: Sequence[Decision]) -> torch.Tensor:
         features = self._features(self._blurred(self._inputs([one.state for one in batch])))
         returns = torch.tensor([one.value for one in batch])
         baseline = features @ self._value[:-1] + self._value[-1]
-        logs = torch.log_softmax(self._biases(features) + self._logits(batch), dim=1)
+        hopeless = -baseline.detach().clamp(min=-1.0, max=0.0)
+        prior = self._logits(batch)
+        logs = torch.log_softmax(self._biases(features) + prior, dim=1)
         chosen = logs[range(len(batch)), [self._actions[one.action] for one in batch]]
         corrections = chosen.detach().exp() / torch.tensor([one.probability for one in batch])
         replayed = torch.tensor([one.replayed for one in batch])
-        better = torch.where(replayed, returns, returns - baseline).detach()
+        # Held against an expected failure, failing would teach nothing, and a lucky success far too much.
+        better = torch.where(replayed, returns, returns - baseline.clamp(min=0.0)).detach()
         gains = corrections.clamp(_SMALLEST_CORRECTION, _LARGEST_CORRECTION) * better * chosen
         undecided = -(logs.exp() * logs.clamp(min=_IMPOSSIBLE)).sum(dim=1)
         policy = gains + self._settings.undecided_bonus * undecided
         missed = torch.where(replayed, 0.0, (returns - baseline) ** 2)
-        return 0.5 * missed.mean() - policy.mean()
+        at_hand = torch.where(prior > _IMPOSSIBLE, self._strengths(features), 0.0)
+        faded = self._settings.hopeless_decay * hopeless * at_hand.square().sum(dim=1)
+        return 0.5 * missed.mean() - policy.mean() + faded.mean()
 
     def _logits(self, batch: Sequence[Decision]) -> torch.Tensor:
         """Return the model's own log-probabilities over all actions; those not at hand are as good as impossible."""

@@ -44,6 +44,34 @@ def test_a_fresh_adapter_has_no_preference() -> None:
     assert Adapter(8, SETTINGS, 1).bias(STATES[0], ACTIONS) == dict.fromkeys(ACTIONS, 0.0)
 
 
+ELSEWHERE = [decision(1, "b", 1.0), decision(2, "b", 1.0)]
+
+
+def lead(adapter: Adapter, action: str, other: str) -> float:
+    found = adapter.bias(STATES[0], ACTIONS)
+    return found[action] - found[other]
+
+
+def test_where_failure_is_the_rule_a_lucky_success_does_not_hold_a_preference() -> None:
+    adapter = taught(1, 60)
+    assert lead(adapter, "a", "c") > 2
+    for _ in range(120):
+        adapter.update([*[decision(0, "a", -1.0)] * 9, decision(0, "a", 1.0), *ELSEWHERE])
+    assert lead(adapter, "a", "c") < 0
+
+
+@pytest.mark.parametrize(("value", "fades"), [(-1.0, True), (1.0, False)])
+def test_biases_fade_where_failure_is_expected_and_only_there(value: float, fades: bool) -> None:
+    found = {}
+    for decay in (0.0, 0.3):
+        adapter = Adapter(8, PolicySettings(hidden=16, hopeless_decay=decay), 1)
+        for _ in range(150):
+            adapter.update([decision(0, "a", value), decision(0, "b", value), *ELSEWHERE])
+        found[decay] = max(map(abs, adapter.bias(STATES[0], ACTIONS).values()))
+    assert found[0.0] > 1
+    assert found[0.3] < 0.5 * found[0.0] if fades else found[0.3] == pytest.approx(found[0.0], rel=0.1)
+
+
 def test_a_restored_adapter_goes_on_bit_for_bit() -> None:
     original = taught(1, 20)
     snapshot = original.snapshot()
