@@ -3,7 +3,8 @@
 Each arm runs real rounds on a database of its own: the same tasks, seeds and learning episodes. An arm without rules
 reflects on nothing. At the end all arms have run the same held-out tasks with the same seeds, so that differences to
 the arm ``static`` are paired. A text is encoded once for all arms, so seconds say little. Incidents count as passed or
-not; TextWorld, which a scripted model plays (``--environment textworld --way logit --turns 25``), by its points.
+not; TextWorld, which a scripted model plays (``--environment textworld --way logit --turns 25``), by its points and
+with digests long enough for all commands of a game.
 """
 
 import argparse
@@ -86,6 +87,7 @@ def _run(arm: str, seed: int, given: argparse.Namespace) -> Figures:
         agent={"rollouts_per_task": 2, "max_turns": given.turns},
         round={"tasks": given.tasks},
         gate={"tasks": given.held_out},
+        digest={"max_tokens": 700 if given.environment == "textworld" else 300},
         policy=policy,
         **chosen,
     )
@@ -96,6 +98,7 @@ def _run(arm: str, seed: int, given: argparse.Namespace) -> Figures:
     patches = [patch("core.learning.round.run_ablation", lambda *_, **__: {})]
     if given.environment == "textworld":
         patches.append(patch("core.llm.simulated.transport.letter_logprobs", textworld_player.letters))
+        patches.append(patch("core.llm.simulated.transport.reflect", textworld_player.reflect))
     if not rules:
         patches.append(patch("core.learning.round.run_reflections", lambda *_: []))
     if only:

@@ -2,15 +2,18 @@
 
 It answers when it is asked for a letter, from the conversation alone. What a good player knows beyond that (read the
 cookbook first, what is worth a command and what loses the game) can only come from rules and experience: remembered
-decisions and rules that name a command sway it, and preferences are added to its log-probabilities.
+decisions and rules that name a command sway it, and preferences are added to its log-probabilities. It reflects on
+digests alone: what passing episodes did and failing ones did not.
 """
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.llm.simulated.dice import gumbel
+from core.llm.simulated.digests import ReadDigest, read_digests, read_known
 from core.settings import SimulationSettings
 
 _CHOICE = re.compile(r"^([A-T])\) act\(command=(.+)\)$", re.MULTILINE)
@@ -21,6 +24,7 @@ _HEAT = {"fry": "stove", "roast": "oven", "grill": "BBQ"}
 _CUTS = ("chop", "slice", "dice")
 _RIGHT, _MEAL, _WRONG, _AGAIN = 3.0, 5.0, -3.0, -1.5
 _TOLD, _RULED = 2.0, 3.0
+_MOST_LESSONS = 3
 
 
 def letters(messages: Sequence[Mapping[str, Any]], seed: int, settings: SimulationSettings) -> dict[str, float]:
@@ -69,6 +73,49 @@ def _told(text: str) -> dict[str, float]:
         returns.setdefault(command, []).append(float(value))
     told = {command: _TOLD * sum(values) / len(values) for command, values in returns.items()}
     for line in _RULE.findall(text):
-        for command in re.findall(r"command=([^)\n]+)\)", line):
+        for command in _named(line):
             told[command] = told.get(command, 0.0) + _RULED
     return told
+
+
+def reflect(request: str, settings: SimulationSettings) -> dict[str, Any]:
+    """Write a rule for each command that at least two passing digests show, and failing ones show less often."""
+    del settings
+    digests = read_digests(request)
+    passing = [digest for digest in digests if digest.passing]
+    failing = [digest for digest in digests if not digest.passing]
+    known = {command: label for label, text in read_known(request).items() for command in _named(text)}
+    did, did_not = _commands(passing), _commands(failing)
+    lead = {
+        command: count / len(passing) - did_not[command] / max(1, len(failing))
+        for command, count in did.items()
+        if count >= 2
+    }
+    best = sorted((command for command in lead if lead[command] > 0), key=lambda one: (-lead[one], one))
+    operations = [_operation(command, known.get(command, ""), passing) for command in best[:_MOST_LESSONS]]
+    return {"differences": [], "operations": operations}
+
+
+def _commands(digests: Iterable[ReadDigest]) -> Counter[str]:
+    """Count the digests that show a command whole."""
+    return Counter(
+        command
+        for digest in digests
+        for command in {value for call in digest.calls if call.complete for _, value in call.arguments}
+    )
+
+
+def _named(rule: str) -> list[str]:
+    return re.findall(r"command=([^)\n]+)\)", rule)
+
+
+def _operation(command: str, label: str, passing: Sequence[ReadDigest]) -> dict[str, Any]:
+    return {
+        "op": "UPVOTE" if label else "ADD",
+        "target": label,
+        "name": command,
+        "condition": f"a meal has to be cooked as the cookbook says and the game admits {command}",
+        "action": f"call act(command={command}) before you try anything else",
+        "confidence": 0.8,
+        "evidence": [digest.label for digest in passing],
+    }
