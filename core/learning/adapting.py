@@ -5,10 +5,12 @@ Held-out tasks never reach it: it learns from memories, and those are of trainin
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy import or_
-from sqlmodel import col, select
+from sqlmodel import Session, col, func, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from core.episodes.memory.index import MemoryIndex
 from core.ids import derive_seed
@@ -19,7 +21,7 @@ from core.policy.guardrail import Evaluation, Verdict
 from core.policy.phases import known_of
 from core.policy.sampling import Remembered, draw_batch, may_update
 from core.policy.snapshots import SYSTEM, Occasion, add_snapshot, current_adapter, guard, log, logged, set_aside
-from core.tables import Episode, Memory
+from core.tables import Episode, EpisodeReward, Memory, PolicyEvent
 
 _LATEST = 2_000
 """Decisions an update looks at besides the best ever; older ones have had their turn."""
@@ -28,8 +30,28 @@ _EXPLAINED, _GROUPS, _TOLD = 500, 12, 5
 """Latest decisions that an update is explained by, kinds of states told apart, and changes told at most."""
 
 
+@dataclass(frozen=True)
+class _Lessons:
+    """Memories that an update may learn from: the latest, newest first; the best ever; and those told otherwise.
+
+    Of the last ones a person has changed the reward since the adapter learned from them.
+    """
+
+    latest: Sequence[Memory]
+    best: Sequence[Memory]
+    corrected: Sequence[Memory]
+
+    @property
+    def all(self) -> list[Memory]:
+        """Each memory once, in order of their ids."""
+        found = {memory.id or 0: memory for memory in (*self.latest, *self.best, *self.corrected)}
+        return [memory for _, memory in sorted(found.items())]
+
+
 def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) -> int:
     """Update the adapter from memories, and keep it as a snapshot.
+
+    An episode whose reward a person has changed since it was learned from is as good as new, however old it is.
 
     Args:
         bench: settings, database, clock.
@@ -46,12 +68,13 @@ def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) ->
         known = known_of(session, bench.domain)
         adapter = current_adapter(session, bench.domain, settings)
     now = bench.clock()
-    if done or not fresh or known.since is None or not may_update(known.episodes, known.since, settings, now):
+    if done or known.since is None or not may_update(known.episodes, known.since, settings, now):
         return 0
-    latest, best = _memories(bench, index)
-    if not latest:
+    lessons = _lessons(bench, index)
+    episodes = fresh + len({memory.episode_id for memory in lessons.corrected})
+    if not episodes or not lessons.latest:
         return 0
-    remembered = _remembered(bench, index, {memory.id: memory for memory in (*latest, *best)})
+    remembered = _remembered(bench, index, lessons)
     seed = derive_seed(bench.settings.loop.seed, "adapter", number)
     dim = len(remembered[0].decision.state)
     if adapter is not None and adapter.dim != dim:
@@ -60,14 +83,15 @@ def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) ->
     if adapter is None:
         adapter = Adapter(dim, settings, seed)
     rng = random.Random(seed)
-    times = min(settings.most_updates, settings.updates_per_episode * fresh)
+    times = min(settings.most_updates, settings.updates_per_episode * episodes)
     for _ in range(times):
         adapter.update(draw_batch(remembered, settings, now, rng))
-    told = explain(adapter, before, [_learned(row) for row in latest[:_EXPLAINED]], groups=_GROUPS, seed=seed)
+    told = explain(adapter, before, [_learned(row) for row in lessons.latest[:_EXPLAINED]], groups=_GROUPS, seed=seed)
     occasion = Occasion(SYSTEM, now, number)
+    learned = {"updates": times, "episodes": episodes, "decisions": len(remembered)}
     with bench.database.write() as session:
         snapshot = add_snapshot(session, bench.domain, adapter, occasion)
-        log(session, snapshot, "updated", occasion, {"updates": times, "episodes": fresh, "decisions": len(remembered)})
+        log(session, snapshot, "updated", occasion, learned)
         for one in told[:_TOLD]:
             log(session, snapshot, "explained", occasion, one.as_json())
     return times
@@ -99,19 +123,33 @@ def evaluate_policy(bench: Bench, number: int, arm: str) -> Verdict | None:
         return guard(session, bench.domain, evaluation, len(rows), bench.settings.policy, occasion)
 
 
-def _memories(bench: Bench, index: MemoryIndex) -> tuple[Sequence[Memory], Sequence[Memory]]:
-    """Read what can be learned from: the latest decisions, newest first, and the best ever, which keep old skills.
-
-    What a restored snapshot gave up is not in it.
-    """
+def _lessons(bench: Bench, index: MemoryIndex) -> _Lessons:
+    """Read what can be learned from; what a restored snapshot gave up is not in it."""
     whole = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == index.encoding)
     with bench.database.read() as session:
         for span in set_aside(session, bench.domain):
             made = col(Memory.created_at)
             whole = whole.where(or_(made <= span.start, made > span.end))
         best = whole.where(Memory.value > 0).order_by(col(Memory.value).desc(), col(Memory.id))
-        latest = session.exec(whole.order_by(col(Memory.id).desc()).limit(_LATEST)).all()
-        return latest, session.exec(best.limit(bench.settings.policy.replay)).all()
+        return _Lessons(
+            session.exec(whole.order_by(col(Memory.id).desc()).limit(_LATEST)).all(),
+            session.exec(best.limit(bench.settings.policy.replay)).all(),
+            _corrected(session, bench.domain, whole),
+        )
+
+
+def _corrected(session: Session, environment: str, whole: SelectOfScalar[Memory]) -> Sequence[Memory]:
+    """Read those that the latest update could learn from, and whose reward a person has changed since."""
+    updates = select(func.max(PolicyEvent.created_at)).where(
+        PolicyEvent.environment == environment, PolicyEvent.kind == "updated"
+    )
+    updated = session.exec(updates).one()
+    if updated is None:
+        return []
+    changed = whole.join(EpisodeReward, col(EpisodeReward.episode_id) == col(Memory.episode_id)).where(
+        col(EpisodeReward.feedback_at) > updated, col(Memory.created_at) <= updated
+    )
+    return session.exec(changed).all()
 
 
 def _learned(row: Memory) -> Learned:
@@ -122,12 +160,14 @@ def _vector(row: Memory) -> np.ndarray:
     return np.frombuffer(row.vector or b"", dtype="<f4")
 
 
-def _remembered(bench: Bench, index: MemoryIndex, rows: Mapping[int | None, Memory]) -> list[Remembered]:
-    """Return decisions as an update draws them, in order of their ids."""
+def _remembered(bench: Bench, index: MemoryIndex, lessons: _Lessons) -> list[Remembered]:
+    """Return decisions as an update draws them; what was told otherwise was as good as made now."""
     with bench.database.read() as session:
         actions = session.exec(select(Memory.action).where(Memory.environment == bench.domain).distinct()).all()
     everything = dict.fromkeys(sorted(actions), 0.0)
-    return [_one_remembered(memory, index, everything) for _, memory in sorted(rows.items())]
+    corrected = {memory.id for memory in lessons.corrected}
+    found = [(memory.id, _one_remembered(memory, index, everything)) for memory in lessons.all]
+    return [replace(one, at=bench.clock()) if memory_id in corrected else one for memory_id, one in found]
 
 
 def _one_remembered(memory: Memory, index: MemoryIndex, everything: Mapping[str, float]) -> Remembered:

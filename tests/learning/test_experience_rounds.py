@@ -6,18 +6,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlmodel import Session, col, func, select
 
+from core import curation
 from core.db import Database, open_database
 from core.episodes.memory.store import learned_q
 from core.learning.adapting import evaluate_policy, update_adapter
 from core.learning.benching import BenchMaker
 from core.learning.remembering import remember_episodes
 from core.learning.service import run_rounds
-from core.policy.snapshots import Occasion, go_back
+from core.policy.snapshots import Occasion, current_adapter, go_back
 from core.settings import Settings, load_settings
-from core.tables import Episode, Memory, MemoryUse, PolicyEvent, PolicySnapshot
+from core.tables import Episode, EpisodeReward, Memory, MemoryUse, PolicyEvent, PolicySnapshot, Round
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 CUES = "tests.support.worlds:Cues"
@@ -148,6 +150,38 @@ def test_what_led_away_from_a_snapshot_that_a_person_went_back_to_is_not_learned
         newest = session.exec(select(PolicySnapshot).order_by(col(PolicySnapshot.id).desc())).first()
         assert newest is not None
         assert newest.updates == 72, "it went on from the first one"
+
+
+def test_what_a_person_says_afterwards_reaches_the_adapter_once(database: Database) -> None:
+    settings = settings_for(CUES, {"phase": "adapt"})
+    play(settings, database, 1)
+    maker = BenchMaker(settings, database, lambda: START + timedelta(hours=5), "later")
+    bench = maker.make(maker.own_domain())
+    with database.write() as session:
+        for number in (2, 3):
+            session.add(Round(number=number, environment=bench.domain, seed=1, trigger="manual", started_at=START))
+    bench.memories.follow()
+    assert update_adapter(bench, bench.memories, 2, fresh=0) == 0, "nothing is new"
+    with database.read() as session:
+        query = select(Memory, EpisodeReward).where(EpisodeReward.episode_id == Memory.episode_id, Memory.reward > 0)
+        found = session.exec(query.order_by(col(Memory.id).desc()).limit(2)).all()
+        memory = found[0][0]
+    state, bias = np.frombuffer(memory.vector or b"", dtype="<f4"), []
+    for word in ("before", "failure"):
+        if word != "before":
+            for one, row in found:
+                curation.give_feedback(
+                    database, episode_id=one.episode_id, version=row.version, verdict=word, reason="it came back",
+                    actor="mia", clock=lambda: START + timedelta(hours=4),
+                )  # fmt: skip
+            bench.memories.follow()
+            assert update_adapter(bench, bench.memories, 2, fresh=0) == 2 * settings.policy.updates_per_episode
+        with database.read() as session:
+            adapter = current_adapter(session, bench.domain, settings.policy)
+        assert adapter is not None
+        bias.append(adapter.bias(state, [memory.action])[memory.action])
+    assert bias[1] < bias[0]
+    assert update_adapter(bench, bench.memories, 3, fresh=0) == 0, "it was learned from"
 
 
 def test_log_probabilities_are_bent_by_what_was_learned(database: Database) -> None:

@@ -25,6 +25,7 @@ _CUTS = ("chop", "slice", "dice")
 _RIGHT, _MEAL, _WRONG, _AGAIN = 3.0, 5.0, -3.0, -1.5
 _TOLD, _RULED = 2.0, 3.0
 _MOST_LESSONS = 3
+_POINT = "Your score has just gone up"
 
 
 def letters(messages: Sequence[Mapping[str, Any]], seed: int, settings: SimulationSettings) -> dict[str, float]:
@@ -79,17 +80,20 @@ def _told(text: str) -> dict[str, float]:
 
 
 def reflect(request: str, settings: SimulationSettings) -> dict[str, Any]:
-    """Write a rule for each command that at least two passing digests show, and failing ones show less often."""
+    """Write a rule for commands that at least two passing digests show, and failing ones show less often.
+
+    What earns a point by itself is no lesson: the recipe asks for it, and failing games did not come that far.
+    """
     del settings
     digests = read_digests(request)
     passing = [digest for digest in digests if digest.passing]
     failing = [digest for digest in digests if not digest.passing]
     known = {command: label for label, text in read_known(request).items() for command in _named(text)}
-    did, did_not = _commands(passing), _commands(failing)
+    did, did_not, earned = _commands(passing), _commands(failing), _earning(passing)
     lead = {
         command: count / len(passing) - did_not[command] / max(1, len(failing))
         for command, count in did.items()
-        if count >= 2
+        if count >= 2 and command not in earned
     }
     best = sorted((command for command in lead if lead[command] > 0), key=lambda one: (-lead[one], one))
     operations = [_operation(command, known.get(command, ""), passing) for command in best[:_MOST_LESSONS]]
@@ -103,6 +107,12 @@ def _commands(digests: Iterable[ReadDigest]) -> Counter[str]:
         for digest in digests
         for command in {value for call in digest.calls if call.complete for _, value in call.arguments}
     )
+
+
+def _earning(digests: Iterable[ReadDigest]) -> set[str]:
+    return {
+        value for digest in digests for call in digest.calls if _POINT in call.result for _, value in call.arguments
+    }
 
 
 def _named(rule: str) -> list[str]:
