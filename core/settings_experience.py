@@ -67,7 +67,7 @@ class PolicySettings(SettingsGroup):
     max_step: float = Field(1.0, gt=0, description="Largest norm of one update's step over all weights.")
     undecided_bonus: float = Field(0.05, ge=0, description="Weight of the policy's entropy in an update.")
     hopeless_decay: float = Field(
-        0.03, ge=0, description="How fast biases fade where failure is expected, so that other actions get their turn."
+        0.06, ge=0, description="How fast biases fade where hardly anything succeeds, so that other actions get a turn."
     )
     batch: int = Field(32, ge=1, le=1024, description="Decisions in one update.")
     updates_per_episode: int = Field(3, ge=1, le=100, description="Updates for each new episode ...")

@@ -2,10 +2,10 @@
 
 Policy gradient (REINFORCE) with a learned baseline, on remembered decisions. Those were made by earlier policies,
 so their weight is corrected by how much likelier the action is now, at most twofold. Two things keep it from
-settling on the first success: a bonus for undecidedness, and a bias that never exceeds ``max_bias``. Two more keep it
-from settling where nothing has succeeded: failure is never what the baseline expects, and biases fade there. States are
-blurred while it learns (noise on the input, which amounts to a Tikhonov penalty: Bishop, 1995): a state is met once
-or twice, and learned by heart it would say nothing about those like it.
+settling on the first success: a bonus for undecidedness, and a bias that never exceeds ``max_bias``. Where hardly
+anything has succeeded, biases fade: failing as expected teaches nothing there, and a lucky success would hold for good.
+States are blurred while it learns (noise on the input, which amounts to a Tikhonov penalty: Bishop, 1995): a state is
+met once or twice, and learned by heart it would say nothing about those like it.
 """
 
 import io
@@ -21,6 +21,7 @@ from core.settings_experience import PolicySettings
 
 _SMALLEST_CORRECTION, _LARGEST_CORRECTION = 0.5, 2.0
 _FIRST_WEIGHTS = 1.0
+_HOPELESS = -0.5  # expected return of a state below which biases fade: fewer than one in four succeed there
 _SETTLED = 5_000  # decisions after which the mean of the states moves only slowly
 _IMPOSSIBLE = -1e4  # as a log-probability; finite, so that gradients stay finite
 
@@ -174,14 +175,13 @@ class Adapter:
         features = self._features(self._blurred(self._inputs([one.state for one in batch])))
         returns = torch.tensor([one.value for one in batch])
         baseline = features @ self._value[:-1] + self._value[-1]
-        hopeless = -baseline.detach().clamp(min=-1.0, max=0.0)
+        hopeless = (_HOPELESS - baseline.detach()).clamp(min=0.0, max=1.0)
         prior = self._logits(batch)
         logs = torch.log_softmax(self._biases(features) + prior, dim=1)
         chosen = logs[range(len(batch)), [self._actions[one.action] for one in batch]]
         corrections = chosen.detach().exp() / torch.tensor([one.probability for one in batch])
         replayed = torch.tensor([one.replayed for one in batch])
-        # Held against an expected failure, failing would teach nothing, and a lucky success far too much.
-        better = torch.where(replayed, returns, returns - baseline.clamp(min=0.0)).detach()
+        better = torch.where(replayed, returns, returns - baseline).detach()
         gains = corrections.clamp(_SMALLEST_CORRECTION, _LARGEST_CORRECTION) * better * chosen
         undecided = -(logs.exp() * logs.clamp(min=_IMPOSSIBLE)).sum(dim=1)
         policy = gains + self._settings.undecided_bonus * undecided

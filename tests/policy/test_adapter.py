@@ -47,21 +47,8 @@ def test_a_fresh_adapter_has_no_preference() -> None:
 ELSEWHERE = [decision(1, "b", 1.0), decision(2, "b", 1.0)]
 
 
-def lead(adapter: Adapter, action: str, other: str) -> float:
-    found = adapter.bias(STATES[0], ACTIONS)
-    return found[action] - found[other]
-
-
-def test_where_failure_is_the_rule_a_lucky_success_does_not_hold_a_preference() -> None:
-    adapter = taught(1, 60)
-    assert lead(adapter, "a", "c") > 2
-    for _ in range(120):
-        adapter.update([*[decision(0, "a", -1.0)] * 9, decision(0, "a", 1.0), *ELSEWHERE])
-    assert lead(adapter, "a", "c") < 0
-
-
 @pytest.mark.parametrize(("value", "fades"), [(-1.0, True), (1.0, False)])
-def test_biases_fade_where_failure_is_expected_and_only_there(value: float, fades: bool) -> None:
+def test_biases_fade_where_hardly_anything_succeeds_and_only_there(value: float, fades: bool) -> None:
     found = {}
     for decay in (0.0, 0.3):
         adapter = Adapter(8, PolicySettings(hidden=16, hopeless_decay=decay), 1)
