@@ -172,7 +172,8 @@ class Adapter:
         return features @ self._out.T
 
     def _loss(self, batch: Sequence[Decision]) -> torch.Tensor:
-        features = self._features(self._blurred(self._inputs([one.state for one in batch])))
+        states = self._inputs([one.state for one in batch])
+        features = self._features(self._blurred(states))
         returns = torch.tensor([one.value for one in batch])
         baseline = features @ self._value[:-1] + self._value[-1]
         hopeless = (_HOPELESS - baseline.detach()).clamp(min=0.0, max=1.0)
@@ -186,7 +187,8 @@ class Adapter:
         undecided = -(logs.exp() * logs.clamp(min=_IMPOSSIBLE)).sum(dim=1)
         policy = gains + self._settings.undecided_bonus * undecided
         missed = torch.where(replayed, 0.0, (returns - baseline) ** 2)
-        at_hand = torch.where(prior > _IMPOSSIBLE, self._strengths(features), 0.0)
+        # Of the states as they are: on blurred ones it would weaken what was learned of all others.
+        at_hand = torch.where(prior > _IMPOSSIBLE, self._strengths(self._features(states)), 0.0)
         faded = self._settings.hopeless_decay * hopeless * at_hand.square().sum(dim=1)
         return 0.5 * missed.mean() - policy.mean() + faded.mean()
 
