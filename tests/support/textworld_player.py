@@ -124,8 +124,8 @@ def _operation(command: str, label: str, passing: Sequence[ReadDigest]) -> dict[
         "op": "UPVOTE" if label else "ADD",
         "target": label,
         "name": command,
-        "condition": f"a meal has to be cooked as the cookbook says and the game admits {command}",
-        "action": f"call act(command={command}) before you try anything else",
+        "condition": f"a game begins in which you can {command}",
+        "action": f"call act(command={command}) first",
         "confidence": 0.8,
         "evidence": [digest.label for digest in passing],
     }
