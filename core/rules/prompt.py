@@ -31,14 +31,18 @@ class Prompt:
 
 
 def assemble(stable: str, hits: Sequence[Hit], settings: RetrievalSettings) -> Prompt:
-    """Put rules behind the stable part, within the budget; over it the lowest utility goes first."""
+    """Put rules behind the stable part, within the budget; over it the lowest utility goes first.
+
+    No rule is cut so that others can be repeated: where room is short, nothing is.
+    """
     kept, trimmed = list(hits), []
     room = rule_budget(stable, settings)
-    while kept and estimate_tokens(_rules_part(kept, settings.doubled)) > room:
+    doubled = settings.doubled if estimate_tokens(_rules_part(kept, settings.doubled)) <= room else 0
+    while kept and estimate_tokens(_rules_part(kept, doubled)) > room:
         loser = min(kept, key=lambda hit: (hit.utility, hit.score, hit.rule.id))
         kept.remove(loser)
         trimmed.append(loser)
-    part = _rules_part(kept, settings.doubled)
+    part = _rules_part(kept, doubled)
     text = f"{stable}\n\n{part}" if part else stable
     return Prompt(text, tuple(kept), tuple(trimmed), estimate_tokens(part))
 

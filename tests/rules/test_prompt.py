@@ -96,6 +96,14 @@ def test_the_lowest_utility_is_cut_first_and_the_order_by_score_stays() -> None:
     assert "north" not in prompt.text
 
 
+def test_no_rule_is_cut_so_that_others_can_be_repeated() -> None:
+    hits = [make_hit(word, words=60) for word in WORDS]
+    room = assemble(LONG, hits, RetrievalSettings(doubled=0)).rule_tokens
+    prompt = assemble(LONG, hits, RetrievalSettings(max_tokens=room + 20))
+    assert (ids(prompt.served), prompt.trimmed) == (list(WORDS), ())
+    assert lines(prompt) == ["[R1]", "[R2]", "[R3]", "[R4]", "[R5]", "[R6]"]
+
+
 def test_of_equal_utility_the_lower_score_is_cut_first() -> None:
     hits = [make_hit("north", 0.9, words=300), make_hit("south", 0.2, words=300)]
     assert ids(assemble(LONG, hits, RetrievalSettings(max_tokens=400, doubled=0)).trimmed) == ["south"]
