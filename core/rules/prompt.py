@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.rules.lifecycle import State
 from core.rules.retrieval import Hit
 from core.rules.wording import rule_text
 from core.settings import RetrievalSettings
@@ -31,20 +32,28 @@ class Prompt:
 
 
 def assemble(stable: str, hits: Sequence[Hit], settings: RetrievalSettings) -> Prompt:
-    """Put rules behind the stable part, within the budget; over it the lowest utility goes first.
+    """Put rules behind the stable part, within the budget.
 
-    No rule is cut so that others can be repeated: where room is short, nothing is.
+    Over it the repetition goes first, then candidates but for the least number, then the lowest utility: what nobody
+    has confirmed takes no more than its own place from live rules, and never the last one's.
     """
     kept, trimmed = list(hits), []
     room = rule_budget(stable, settings)
     doubled = settings.doubled if estimate_tokens(_rules_part(kept, settings.doubled)) <= room else 0
     while kept and estimate_tokens(_rules_part(kept, doubled)) > room:
-        loser = min(kept, key=lambda hit: (hit.utility, hit.score, hit.rule.id))
+        loser = _first_to_go(kept, settings.min_candidates)
         kept.remove(loser)
         trimmed.append(loser)
     part = _rules_part(kept, doubled)
     text = f"{stable}\n\n{part}" if part else stable
     return Prompt(text, tuple(kept), tuple(trimmed), estimate_tokens(part))
+
+
+def _first_to_go(hits: Sequence[Hit], min_candidates: int) -> Hit:
+    candidates = [hit for hit in hits if hit.rule.state == State.CANDIDATE]
+    live = [hit for hit in hits if hit.rule.state != State.CANDIDATE]
+    pool = live if len(live) > 1 and len(candidates) <= min_candidates else candidates or live
+    return min(pool, key=lambda hit: (hit.utility, hit.score, hit.rule.id))
 
 
 def further_rules(hits: Sequence[Hit], numbered: int, room: int) -> tuple[str, int, list[Hit]]:

@@ -6,6 +6,7 @@ from math import inf
 
 import pytest
 
+from core.rules.lifecycle import State
 from core.rules.prompt import Prompt, assemble, rule_budget
 from core.rules.retrieval import Hit
 from core.settings import RetrievalSettings
@@ -18,9 +19,13 @@ LONG = "You operate a service desk. " * 500
 WORDS = ("north", "south", "east", "west", "up", "down")
 
 
-def make_hit(name: str, score: float = 0.5, utility: float = 0.5, *, words: int = 2) -> Hit:
+def make_hit(
+    name: str, score: float = 0.5, utility: float = 0.5, *, words: int = 2, state: State = State.ACTIVE
+) -> Hit:
     action = " ".join(["turn", *[name] * words])
-    rule = Rule(id=name, name=name, condition=f"{name} is lost", action=action, origin="human", created_at=NOW)
+    rule = Rule(
+        id=name, name=name, condition=f"{name} is lost", action=action, origin="human", created_at=NOW, state=state
+    )
     return Hit(rule, score, score, score, score, utility)
 
 
@@ -94,6 +99,21 @@ def test_the_lowest_utility_is_cut_first_and_the_order_by_score_stays() -> None:
     assert ids(prompt.served) == ["south", "east", "up"]
     assert ids(prompt.trimmed) == ["north", "west"]
     assert "north" not in prompt.text
+
+
+def test_candidates_are_cut_before_live_rules_but_for_one() -> None:
+    hits = [
+        make_hit("north", 0.9, utility=inf, words=300, state=State.CANDIDATE),
+        make_hit("south", 0.8, utility=0.4, words=300),
+        make_hit("east", 0.7, utility=inf, words=300, state=State.CANDIDATE),
+        make_hit("west", 0.6, utility=0.2, words=300),
+        make_hit("up", 0.5, utility=inf, words=300, state=State.CANDIDATE),
+    ]
+    room_for = {3: 1000, 2: 700, 1: 350}
+    kept = {n: ids(assemble(LONG, hits, RetrievalSettings(max_tokens=room)).served) for n, room in room_for.items()}
+    assert kept == {3: ["north", "south", "west"], 2: ["north", "south"], 1: ["south"]}
+    none = RetrievalSettings(max_tokens=700, min_candidates=0)
+    assert ids(assemble(LONG, hits, none).served) == ["south", "west"]
 
 
 def test_no_rule_is_cut_so_that_others_can_be_repeated() -> None:
