@@ -131,6 +131,17 @@ def test_in_little_room_what_was_done_comes_before_what_came_back() -> None:
     assert digest.tokens <= 300 and "-> \n" not in digest.text
 
 
+def test_ten_steps_are_all_shown_even_where_their_arguments_do_not_fit() -> None:
+    messages = [user("Cook the meal")]
+    for number in range(10):
+        messages += [
+            call(f"c{number}", "act", command=f"open box {number} and look and look"),
+            result(f"c{number}", "You open the box and find a rope, a lamp, a book and a key in it. " * 3),
+        ]
+    text = extract_digest(messages, "Cook the meal", 0.0, "fail", SETTINGS).text
+    assert [int(match[2]) for match in step_lines(text)] == [step.index for step in steps(messages)]
+
+
 @pytest.mark.parametrize(
     ("call_result", "text"),
     [
