@@ -1,6 +1,7 @@
 """The frame round every page: language, navigation, the badge of the simulated model."""
 
 import streamlit as st
+from streamlit.delta_generator_singletons import context_dg_stack, get_default_dg_stack_value
 
 from core.errors import UserError
 from core.i18n import LANGUAGES, Translator
@@ -85,9 +86,20 @@ _LOGO = (
 )
 
 
+def _write_at_the_top() -> None:
+    """Leave the container in which a fragment's run ended.
+
+    A request for a whole run that arrives when a fragment's run is about to end is served by the same thread, in
+    which Streamlit 1.67 leaves the fragment's container current. The page would be written into it, and where it no
+    longer exists the browser shows a blank page ("Bad delta path index").
+    """
+    context_dg_stack.set(get_default_dg_stack_value())
+
+
 def main() -> None:
     """Set the page up and run the one that was asked for."""
     st.set_page_config(page_title="Rulewright", page_icon=":material/rule:", layout="wide")
+    _write_at_the_top()
     try:
         app = context()
     except UserError as error:

@@ -1,8 +1,10 @@
 """Every page shows itself, on an empty and on a filled database, in both languages."""
 
 import re
+from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.clock import utc_now
@@ -50,6 +52,23 @@ def test_a_filled_database_is_shown(sample: Database, open_page: OpenPage, page:
     assert not at.exception
     assert not at.error
     assert _CJK.search(at.title[0].value) if language == "zh" else at.title[0].value == page.capitalize()
+
+
+def test_a_page_is_written_at_the_top_whatever_container_the_run_before_it_left_current(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fragment's run leaves its container current in Streamlit 1.67, and the next page may be run by its thread."""
+    first = st.set_page_config
+
+    def after_a_fragment(**options: Any) -> None:
+        first(**options)
+        st.container().__enter__()
+
+    monkeypatch.setattr(st, "set_page_config", after_a_fragment)
+    at = open_page("library")
+    left = at.main.children[0]
+    assert len(left.children) == 0
+    assert at.title[0] in list(at.main.children.values())
 
 
 def test_first_visit_explains_in_three_sentences_and_names_the_next_step(open_page: OpenPage) -> None:
