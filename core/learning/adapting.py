@@ -70,9 +70,12 @@ def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) ->
     now = bench.clock()
     if done or known.since is None or not may_update(known.episodes, known.since, settings, now):
         return 0
-    lessons = _lessons(bench, index)
-    episodes = fresh + len({memory.episode_id for memory in lessons.corrected})
-    if not episodes or not lessons.latest:
+    corrected = _corrected(bench, index)
+    episodes = fresh + len({memory.episode_id for memory in corrected})
+    if not episodes:
+        return 0
+    lessons = _lessons(bench, index, corrected)
+    if not lessons.latest:
         return 0
     remembered = _remembered(bench, index, lessons)
     seed = derive_seed(bench.settings.loop.seed, "adapter", number)
@@ -123,33 +126,40 @@ def evaluate_policy(bench: Bench, number: int, arm: str) -> Verdict | None:
         return guard(session, bench.domain, evaluation, len(rows), bench.settings.policy, occasion)
 
 
-def _lessons(bench: Bench, index: MemoryIndex) -> _Lessons:
-    """Read what can be learned from; what a restored snapshot gave up is not in it."""
-    whole = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == index.encoding)
+def _usable(session: Session, bench: Bench, index: MemoryIndex) -> SelectOfScalar[Memory]:
+    """Return the query for what can be learned from; what a restored snapshot gave up is not in it."""
+    usable = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == index.encoding)
+    for span in set_aside(session, bench.domain):
+        made = col(Memory.created_at)
+        usable = usable.where(or_(made <= span.start, made > span.end))
+    return usable
+
+
+def _lessons(bench: Bench, index: MemoryIndex, corrected: Sequence[Memory]) -> _Lessons:
     with bench.database.read() as session:
-        for span in set_aside(session, bench.domain):
-            made = col(Memory.created_at)
-            whole = whole.where(or_(made <= span.start, made > span.end))
-        best = whole.where(Memory.value > 0).order_by(col(Memory.value).desc(), col(Memory.id))
+        usable = _usable(session, bench, index)
+        best = usable.where(Memory.value > 0).order_by(col(Memory.value).desc(), col(Memory.id))
         return _Lessons(
-            session.exec(whole.order_by(col(Memory.id).desc()).limit(_LATEST)).all(),
+            session.exec(usable.order_by(col(Memory.id).desc()).limit(_LATEST)).all(),
             session.exec(best.limit(bench.settings.policy.replay)).all(),
-            _corrected(session, bench.domain, whole),
+            corrected,
         )
 
 
-def _corrected(session: Session, environment: str, whole: SelectOfScalar[Memory]) -> Sequence[Memory]:
+def _corrected(bench: Bench, index: MemoryIndex) -> Sequence[Memory]:
     """Read those that the latest update could learn from, and whose reward a person has changed since."""
     updates = select(func.max(PolicyEvent.created_at)).where(
-        PolicyEvent.environment == environment, PolicyEvent.kind == "updated"
+        PolicyEvent.environment == bench.domain, PolicyEvent.kind == "updated"
     )
-    updated = session.exec(updates).one()
-    if updated is None:
-        return []
-    changed = whole.join(EpisodeReward, col(EpisodeReward.episode_id) == col(Memory.episode_id)).where(
-        col(EpisodeReward.feedback_at) > updated, col(Memory.created_at) <= updated
-    )
-    return session.exec(changed).all()
+    with bench.database.read() as session:
+        updated = session.exec(updates).one()
+        if updated is None:
+            return []
+        usable = _usable(session, bench, index)
+        changed = usable.join(EpisodeReward, col(EpisodeReward.episode_id) == col(Memory.episode_id)).where(
+            col(EpisodeReward.feedback_at) > updated, col(Memory.created_at) <= updated
+        )
+        return session.exec(changed).all()
 
 
 def _learned(row: Memory) -> Learned:

@@ -17,6 +17,8 @@ from core.learning.adapting import evaluate_policy, update_adapter
 from core.learning.benching import BenchMaker
 from core.learning.remembering import remember_episodes
 from core.learning.service import run_rounds
+from core.policy.adapter import Decision
+from core.policy.sampling import draw_batch
 from core.policy.snapshots import Occasion, current_adapter, go_back
 from core.settings import Settings, load_settings
 from core.tables import Episode, EpisodeReward, Memory, MemoryUse, PolicyEvent, PolicySnapshot, Round
@@ -182,6 +184,54 @@ def test_what_a_person_says_afterwards_reaches_the_adapter_once(database: Databa
         bias.append(adapter.bias(state, [memory.action])[memory.action])
     assert bias[1] < bias[0]
     assert update_adapter(bench, bench.memories, 3, fresh=0) == 0, "it was learned from"
+
+
+def test_what_a_person_says_about_an_old_episode_is_drawn_as_if_made_now(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_for(CUES, {"phase": "adapt"})
+    week_later = 8 * 24
+    play(settings, database, 1, week_later)
+    with database.write() as session:
+        query = select(Memory, EpisodeReward).where(EpisodeReward.episode_id == Memory.episode_id, Memory.reward > 0)
+        memory, row = session.exec(query.order_by(col(Memory.id))).first() or pytest.fail("nothing passed")
+        session.add(Round(number=week_later + 1, environment="cues", seed=1, trigger="manual", started_at=START))
+    maker = BenchMaker(settings, database, lambda: START + timedelta(hours=week_later + 2), "later")
+    bench = maker.make(maker.own_domain())
+    curation.give_feedback(
+        database, episode_id=memory.episode_id, version=row.version, verdict="failure", reason="it came back",
+        actor="mia", clock=lambda: START + timedelta(hours=week_later + 1),
+    )  # fmt: skip
+    drawn: list[Decision] = []
+
+    def recorded(*arguments: Any) -> list[Decision]:
+        drawn.extend(draw_batch(*arguments))
+        return drawn[-settings.policy.batch :]
+
+    monkeypatch.setattr("core.learning.adapting.draw_batch", recorded)
+    bench.memories.follow()
+    assert update_adapter(bench, bench.memories, week_later + 1, fresh=0) == settings.policy.updates_per_episode
+    told_otherwise = [one for one in drawn if one.state.tobytes() == memory.vector and one.value == -1.0]
+    assert len(told_otherwise) > 0
+
+
+def test_what_a_person_says_about_an_episode_that_is_yet_to_be_learned_from_counts_once(database: Database) -> None:
+    settings = settings_for(CUES, {"phase": "adapt"})
+    play(settings, database, 1)
+    with database.write() as session:
+        query = select(Memory, EpisodeReward).where(EpisodeReward.episode_id == Memory.episode_id)
+        memory, row = session.exec(query.order_by(col(Memory.id))).first() or pytest.fail("nothing is remembered")
+        memory.created_at = START + timedelta(hours=3)
+        session.add(memory)
+        session.add(Round(number=2, environment="cues", seed=1, trigger="manual", started_at=START))
+    maker = BenchMaker(settings, database, lambda: START + timedelta(hours=5), "later")
+    bench = maker.make(maker.own_domain())
+    curation.give_feedback(
+        database, episode_id=memory.episode_id, version=row.version, verdict="failure", reason="it came back",
+        actor="mia", clock=lambda: START + timedelta(hours=4),
+    )  # fmt: skip
+    bench.memories.follow()
+    assert update_adapter(bench, bench.memories, 2, fresh=1) == settings.policy.updates_per_episode
 
 
 def test_log_probabilities_are_bent_by_what_was_learned(database: Database) -> None:
