@@ -133,17 +133,28 @@ def _for_reward(session: Session, environment: str, known: Known, returns: int, 
         .join(Memory, col(Memory.id) == col(MemoryUse.memory_id))
         .where(Memory.environment == environment, col(MemoryUse.credited).is_(True))
     ).one()
-    mixed = round(100 * mixed_share(session, environment, neighbours))
-    values = {"found": mixed, "needed": MIXED_PERCENT, "returns": returns, "enough": RETURNS}
-    neighbourhoods = mark(
-        "Neighbourhoods of recent decisions with both good and bad outcomes: {found} %, needed {needed} %; "
-        "or remembered returns: {returns}, needed {enough}."
-    )
     return (
         _at_least(mark("Graded training episodes that were shown memories: {found}, needed {needed}."), shown, SHOWN),
         _at_least(mark("Remembered episodes with a reward: {found}, needed {needed}."), rewarded, known.episodes),
-        Check(neighbourhoods, values, mixed >= MIXED_PERCENT or returns >= RETURNS),
+        _neighbourhoods(mixed_share(session, environment, neighbours), returns),
     )
+
+
+def _neighbourhoods(mixed: float | None, returns: int) -> Check:
+    values: dict[str, object] = {"needed": MIXED_PERCENT, "returns": returns, "enough": RETURNS}
+    enough = returns >= RETURNS
+    if mixed is None:
+        unknown = mark(
+            "Neighbourhoods of recent decisions with both good and bad outcomes: not known before recall, "
+            "needed {needed} %; or remembered returns: {returns}, needed {enough}."
+        )
+        return Check(unknown, values, enough)
+    percent = round(100 * mixed)
+    known = mark(
+        "Neighbourhoods of recent decisions with both good and bad outcomes: {found} %, needed {needed} %; "
+        "or remembered returns: {returns}, needed {enough}."
+    )
+    return Check(known, values | {"found": percent}, percent >= MIXED_PERCENT or enough)
 
 
 def _for_adapt(
@@ -172,8 +183,10 @@ def _lettered_percent(session: Session, environment: str) -> int:
     return round(100 * sum(one is not None for one in recent) / len(recent)) if recent else 0
 
 
-def mixed_share(session: Session, environment: str, neighbours: int) -> float:
+def mixed_share(session: Session, environment: str, neighbours: int) -> float | None:
     """Return the share of the latest decisions whose neighbourhood holds both good and bad outcomes, in [0, 1].
+
+    None where no decision is encoded: without recall nothing is.
 
     A decision's neighbours are those of other episodes: its own episode's ended as it did.
 
@@ -191,7 +204,7 @@ def mixed_share(session: Session, environment: str, neighbours: int) -> float:
     rows = session.exec(query).all()
     alike = [row for row in rows if row[3] == rows[0][3]]
     if not alike:
-        return 0.0
+        return None
     vectors = np.stack([np.frombuffer(row[0] or b"", dtype="<f4") for row in alike])
     good = np.array([row[1] > 0 for row in alike])
     episodes = np.array([row[2] for row in alike])

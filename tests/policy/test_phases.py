@@ -62,7 +62,18 @@ def test_cold_memories_and_vectors_of_another_model_are_no_neighbours(session: S
     decision(session, "c", 1, 0.0, 1.0)
     session.flush()
     assert mixed_share(session, "desk", 10) == 0
-    assert mixed_share(session, "elsewhere", 10) == 0
+    assert mixed_share(session, "elsewhere", 10) is None
+
+
+@pytest.mark.parametrize(("returns", "met"), [(99, False), (100, True)])
+def test_before_recall_nobody_knows_whether_neighbours_ended_alike(session: Session, returns: int, met: bool) -> None:
+    session.add(an_episode("e"))
+    session.flush()
+    session.add_all([a_memory("e", step, vector=None) for step in range(returns)])
+    session.flush()
+    check = readiness(session, "desk", SETTINGS, NOW)[1].checks[-1]
+    assert "not known before recall" in check.template
+    assert check.met is met
 
 
 def test_letters_need_log_probabilities(session: Session) -> None:
