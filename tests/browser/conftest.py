@@ -19,7 +19,7 @@ from tests.conftest import ROOT
 from tests.tools.ports import free_port
 from tests.tools.screenshots import ARGUMENTS, CHROMIUM
 
-_START_S = 60
+_START_S = 180
 _STOP_S = 240
 """The loop ends what it is at first, and shares its cores with other tests."""
 _PATIENCE_MS = 30_000
