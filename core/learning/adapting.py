@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy import or_
-from sqlmodel import Session, col, func, select
+from sqlmodel import col, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from core.episodes.memory.index import MemoryIndex
@@ -70,11 +70,12 @@ def update_adapter(bench: Bench, index: MemoryIndex, number: int, fresh: int) ->
     now = bench.clock()
     if done or known.since is None or not may_update(known.episodes, known.since, settings, now):
         return 0
-    corrected = _corrected(bench, index)
+    usable = _usable(bench, index)
+    corrected = _corrected(bench, usable)
     episodes = fresh + len({memory.episode_id for memory in corrected})
     if not episodes:
         return 0
-    lessons = _lessons(bench, index, corrected)
+    lessons = _lessons(bench, usable, corrected)
     if not lessons.latest:
         return 0
     remembered = _remembered(bench, index, lessons)
@@ -126,18 +127,19 @@ def evaluate_policy(bench: Bench, number: int, arm: str) -> Verdict | None:
         return guard(session, bench.domain, evaluation, len(rows), bench.settings.policy, occasion)
 
 
-def _usable(session: Session, bench: Bench, index: MemoryIndex) -> SelectOfScalar[Memory]:
+def _usable(bench: Bench, index: MemoryIndex) -> SelectOfScalar[Memory]:
     """Return the query for what can be learned from; what a restored snapshot gave up is not in it."""
     usable = select(Memory).where(Memory.environment == bench.domain, Memory.vector_model == index.encoding)
-    for span in set_aside(session, bench.domain):
-        made = col(Memory.created_at)
+    with bench.database.read() as session:
+        spans = set_aside(session, bench.domain)
+    made = col(Memory.created_at)
+    for span in spans:
         usable = usable.where(or_(made <= span.start, made > span.end))
     return usable
 
 
-def _lessons(bench: Bench, index: MemoryIndex, corrected: Sequence[Memory]) -> _Lessons:
+def _lessons(bench: Bench, usable: SelectOfScalar[Memory], corrected: Sequence[Memory]) -> _Lessons:
     with bench.database.read() as session:
-        usable = _usable(session, bench, index)
         best = usable.where(Memory.value > 0).order_by(col(Memory.value).desc(), col(Memory.id))
         return _Lessons(
             session.exec(usable.order_by(col(Memory.id).desc()).limit(_LATEST)).all(),
@@ -146,7 +148,7 @@ def _lessons(bench: Bench, index: MemoryIndex, corrected: Sequence[Memory]) -> _
         )
 
 
-def _corrected(bench: Bench, index: MemoryIndex) -> Sequence[Memory]:
+def _corrected(bench: Bench, usable: SelectOfScalar[Memory]) -> Sequence[Memory]:
     """Read those that the latest update could learn from, and whose reward a person has changed since."""
     updates = select(func.max(PolicyEvent.created_at)).where(
         PolicyEvent.environment == bench.domain, PolicyEvent.kind == "updated"
@@ -155,7 +157,6 @@ def _corrected(bench: Bench, index: MemoryIndex) -> Sequence[Memory]:
         updated = session.exec(updates).one()
         if updated is None:
             return []
-        usable = _usable(session, bench, index)
         changed = usable.join(EpisodeReward, col(EpisodeReward.episode_id) == col(Memory.episode_id)).where(
             col(EpisodeReward.feedback_at) > updated, col(Memory.created_at) <= updated
         )

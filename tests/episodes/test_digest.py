@@ -118,26 +118,26 @@ def test_a_long_episode_is_sampled_evenly_once_the_window_is_whole() -> None:
     assert max(after - before for before, after in pairwise(shown)) <= 20
 
 
-def test_in_little_room_what_was_done_comes_before_what_came_back() -> None:
+def opening_boxes(count: int, command: str, length: int) -> list[dict[str, Any]]:
+    """An episode of so many commands; each result is one sentence, said ``length`` times."""
     messages = [user("Cook the meal")]
-    for number in range(9):
+    for number in range(count):
         messages += [
-            call(f"c{number}", "act", command=f"open box {number}"),
-            result(f"c{number}", "You open the box and find a rope, a lamp, a book and a key in it. " * 2),
+            call(f"c{number}", "act", command=command.format(number)),
+            result(f"c{number}", "You open the box and find a rope, a lamp, a book and a key in it. " * length),
         ]
-    digest = extract_digest(messages, "Cook the meal", 0.0, "fail", SETTINGS)
+    return messages
+
+
+def test_in_little_room_what_was_done_comes_before_what_came_back() -> None:
+    digest = extract_digest(opening_boxes(9, "open box {}", 2), "Cook the meal", 0.0, "fail", SETTINGS)
     for number in range(9):
         assert f'CALL act(command="open box {number}") -> ' in digest.text
     assert digest.tokens <= 300 and "-> \n" not in digest.text
 
 
 def test_ten_steps_are_all_shown_even_where_their_arguments_do_not_fit() -> None:
-    messages = [user("Cook the meal")]
-    for number in range(10):
-        messages += [
-            call(f"c{number}", "act", command=f"open box {number} and look and look"),
-            result(f"c{number}", "You open the box and find a rope, a lamp, a book and a key in it. " * 3),
-        ]
+    messages = opening_boxes(10, "open box {} and look and look", 3)
     text = extract_digest(messages, "Cook the meal", 0.0, "fail", SETTINGS).text
     assert [int(match[2]) for match in step_lines(text)] == [step.index for step in steps(messages)]
 

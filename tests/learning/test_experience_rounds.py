@@ -14,6 +14,7 @@ from core import curation
 from core.db import Database, open_database
 from core.episodes.memory.store import learned_q
 from core.learning.adapting import evaluate_policy, update_adapter
+from core.learning.bench import Bench
 from core.learning.benching import BenchMaker
 from core.learning.remembering import remember_episodes
 from core.learning.service import run_rounds
@@ -62,6 +63,19 @@ def held_out(session: Session, number: int) -> list[Episode]:
 
 def events(session: Session, kind: str) -> list[PolicyEvent]:
     return list(session.exec(select(PolicyEvent).where(PolicyEvent.kind == kind).order_by(col(PolicyEvent.id))))
+
+
+def bench_at(settings: Settings, database: Database, hours: float) -> Bench:
+    maker = BenchMaker(settings, database, lambda: START + timedelta(hours=hours), "later")
+    return maker.make(maker.own_domain())
+
+
+def say_that_it_failed(database: Database, row: EpisodeReward, hours: float) -> None:
+    """Tell what a person found out about an episode afterwards."""
+    curation.give_feedback(
+        database, episode_id=row.episode_id, version=row.version, verdict="failure", reason="it came back",
+        actor="mia", clock=lambda: START + timedelta(hours=hours),
+    )  # fmt: skip
 
 
 def test_what_was_done_in_training_is_remembered_shown_credited_and_learned_from(database: Database) -> None:
@@ -116,8 +130,7 @@ def test_a_phase_that_is_done_again_learns_nothing_twice(database: Database) -> 
     """As where a round goes on after its process was killed."""
     settings = settings_for(CUES, {"phase": "adapt"})
     play(settings, database, 1)
-    maker = BenchMaker(settings, database, lambda: START + timedelta(hours=2), "again")
-    bench = maker.make(maker.own_domain())
+    bench = bench_at(settings, database, 2)
     again = remember_episodes(bench)
     assert (again.episodes, again.decisions, again.credited) == (0, 0, 0)
     bench.memories.follow()
@@ -157,8 +170,7 @@ def test_what_led_away_from_a_snapshot_that_a_person_went_back_to_is_not_learned
 def test_what_a_person_says_afterwards_reaches_the_adapter_once(database: Database) -> None:
     settings = settings_for(CUES, {"phase": "adapt"})
     play(settings, database, 1)
-    maker = BenchMaker(settings, database, lambda: START + timedelta(hours=5), "later")
-    bench = maker.make(maker.own_domain())
+    bench = bench_at(settings, database, 5)
     with database.write() as session:
         for number in (2, 3):
             session.add(Round(number=number, environment=bench.domain, seed=1, trigger="manual", started_at=START))
@@ -169,13 +181,10 @@ def test_what_a_person_says_afterwards_reaches_the_adapter_once(database: Databa
         found = session.exec(query.order_by(col(Memory.id).desc()).limit(2)).all()
         memory = found[0][0]
     state, bias = np.frombuffer(memory.vector or b"", dtype="<f4"), []
-    for word in ("before", "failure"):
-        if word != "before":
-            for one, row in found:
-                curation.give_feedback(
-                    database, episode_id=one.episode_id, version=row.version, verdict=word, reason="it came back",
-                    actor="mia", clock=lambda: START + timedelta(hours=4),
-                )  # fmt: skip
+    for spoken in (False, True):
+        if spoken:
+            for _, row in found:
+                say_that_it_failed(database, row, 4)
             bench.memories.follow()
             assert update_adapter(bench, bench.memories, 2, fresh=0) == 2 * settings.policy.updates_per_episode
         with database.read() as session:
@@ -196,12 +205,8 @@ def test_what_a_person_says_about_an_old_episode_is_drawn_as_if_made_now(
         query = select(Memory, EpisodeReward).where(EpisodeReward.episode_id == Memory.episode_id, Memory.reward > 0)
         memory, row = session.exec(query.order_by(col(Memory.id))).first() or pytest.fail("nothing passed")
         session.add(Round(number=week_later + 1, environment="cues", seed=1, trigger="manual", started_at=START))
-    maker = BenchMaker(settings, database, lambda: START + timedelta(hours=week_later + 2), "later")
-    bench = maker.make(maker.own_domain())
-    curation.give_feedback(
-        database, episode_id=memory.episode_id, version=row.version, verdict="failure", reason="it came back",
-        actor="mia", clock=lambda: START + timedelta(hours=week_later + 1),
-    )  # fmt: skip
+    bench = bench_at(settings, database, week_later + 2)
+    say_that_it_failed(database, row, week_later + 1)
     drawn: list[Decision] = []
 
     def recorded(*arguments: Any) -> list[Decision]:
@@ -224,12 +229,8 @@ def test_what_a_person_says_about_an_episode_that_is_yet_to_be_learned_from_coun
         memory.created_at = START + timedelta(hours=3)
         session.add(memory)
         session.add(Round(number=2, environment="cues", seed=1, trigger="manual", started_at=START))
-    maker = BenchMaker(settings, database, lambda: START + timedelta(hours=5), "later")
-    bench = maker.make(maker.own_domain())
-    curation.give_feedback(
-        database, episode_id=memory.episode_id, version=row.version, verdict="failure", reason="it came back",
-        actor="mia", clock=lambda: START + timedelta(hours=4),
-    )  # fmt: skip
+    bench = bench_at(settings, database, 5)
+    say_that_it_failed(database, row, 4)
     bench.memories.follow()
     assert update_adapter(bench, bench.memories, 2, fresh=1) == settings.policy.updates_per_episode
 
